@@ -1,0 +1,174 @@
+"""Speculative sampling on rows of numbers: pure functions that read like the papers.
+
+p is the target's law and q the draft's, both after temperature, top-k and top-p; every law is one float64 row of V
+probabilities, normalised once. That very row is drawn from, tested and subtracted: rounding it a second time, or
+drawing from another one than is tested, is where most published engines lose exactness.
+
+Sources: Leviathan, Kalman, Matias (arXiv 2211.17192), Algorithm 1 and Section 2.2; Chen et al. (arXiv 2302.01318),
+Algorithm 2, whose p and q are the other way round.
+
+>>> import torch
+>>> p, q = torch.tensor([0.5, 0.3, 0.2]).double(), torch.tensor([0.2, 0.5, 0.3]).double()
+>>> accept(0.59, p[1], q[1]), accept(0.61, p[1], q[1])      # min(1, .3 / .5) = .6
+(True, False)
+>>> law, mass = residual(p, q)
+>>> law.tolist(), round(mass, 12)
+([1.0, 0.0, 0.0], 0.3)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from specviz.errors import SpecVizError
+
+GREEDY_BELOW = 1e-6
+MAX_TEMPERATURE = 2.0
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise SpecVizError(f"{name} must be a number, not {value!r}.")
+    return value
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How logits become a law: temperature (0 to 2; below 1e-6 is greedy), top_k (0 is off), top_p (in (0, 1]).
+
+    Raises SpecVizError for anything else.
+    """
+
+    temperature: float = 0.8
+    top_k: int = 0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= _number("The temperature", self.temperature) <= MAX_TEMPERATURE:
+            raise SpecVizError(
+                f"The temperature must be from 0 to {MAX_TEMPERATURE:g}, not {self.temperature!r}."
+            )
+        if _number("top-k", self.top_k) < 0 or self.top_k != int(self.top_k):
+            raise SpecVizError(f"top-k must be 0 (off) or a positive whole number, not {self.top_k!r}.")
+        if not 0 < _number("top-p", self.top_p) <= 1:
+            raise SpecVizError(f"top-p must be above 0 and at most 1, not {self.top_p!r}.")
+        object.__setattr__(self, "top_k", int(self.top_k))
+        object.__setattr__(self, "temperature", float(self.temperature))
+        object.__setattr__(self, "top_p", float(self.top_p))
+
+    @property
+    def greedy(self) -> bool:
+        """Whether every law is one-hot on the likeliest token."""
+        return self.temperature < GREEDY_BELOW
+
+
+class Draw(NamedTuple):
+    """A drawn id and its interval [low, high) of the cumulative law, which the uniform fell into."""
+
+    id: int
+    low: float
+    high: float
+
+
+def warp(logits: Tensor, sampling: Sampling) -> Tensor:
+    """Turn logits [..., V] of any dtype into float64 laws [..., V]: temperature, then top-k, then top-p.
+
+    Every token tied with the k-th stays; top-p keeps the smallest set with mass >= top_p, descending, ties by id; at
+    least one token stays. Greedy is one-hot on the lowest id among the best. A logit of -inf is a token that cannot
+    be drawn. Raises SpecVizError where a row holds NaN or +inf, or nothing that can be drawn.
+    Source: Leviathan et al., Section 2.2 (every standard way of sampling is sampling from an adjusted law).
+    """
+    if logits.device.type == "mps":  # has no float64
+        logits = logits.cpu()
+    scores = logits.double()
+    best = scores.amax(-1, keepdim=True)
+    if not torch.isfinite(best).all():
+        raise SpecVizError(
+            "The model's logits are not finite numbers (NaN or infinite); load it in float32 or check its weights."
+        )
+    if sampling.greedy:
+        return _one_hot_on_lowest(scores == best)
+    weights = torch.sub(scores, best)
+    weights.div_(sampling.temperature)
+    if 0 < sampling.top_k < weights.shape[-1]:
+        kth = weights.topk(sampling.top_k, -1).values[..., -1:]
+        weights.masked_fill_(weights < kth, -torch.inf)
+    weights.exp_()
+    if sampling.top_p < 1:
+        weights = weights * _nucleus(weights / weights.sum(-1, keepdim=True), sampling.top_p)
+    return weights.div_(weights.sum(-1, keepdim=True))
+
+
+def _one_hot_on_lowest(candidates: Tensor) -> Tensor:
+    # argmax of 0/1 values may return any of the ties; the running count is 1 only up to the second candidate.
+    return (candidates & (candidates.cumsum(-1) == 1)).double()
+
+
+def _nucleus(law: Tensor, top_p: float, first: int = 1024) -> Tensor:
+    """Mark the smallest set of tokens with mass >= top_p: bool [..., V].
+
+    A full sort of 150,000 tokens takes longer than a small model's forward pass, so the likeliest `first` are sorted,
+    and everything only where their mass does not reach top_p. Same set either way.
+    """
+    size = min(first, law.shape[-1])
+    # Ties are broken by id: a stable sort over ids in ascending order, of every token as likely as the last of the top.
+    if size < law.shape[-1]:
+        threshold = law.topk(size, -1).values[..., -1:]
+        inside = torch.where(law > threshold, law, 0.0).sum(-1)
+        if not bool((inside >= top_p).all()):
+            size = law.shape[-1]
+    if size == law.shape[-1]:
+        values, ids = law.sort(dim=-1, descending=True, stable=True)
+    else:
+        ids = law.topk(size, -1).indices.sort(dim=-1).values
+        values, order = law.gather(-1, ids).sort(dim=-1, descending=True, stable=True)
+        ids = ids.gather(-1, order)
+    keep = torch.ones_like(values, dtype=torch.bool)
+    keep[..., 1:] = values.cumsum(-1)[..., :-1] < top_p
+    return torch.zeros_like(law, dtype=torch.bool).scatter(-1, ids, keep)
+
+
+def cumulative(law: Tensor) -> Tensor:
+    """Return where each id's interval ends, [..., V]: partial sums in id order, cut at 1.
+
+    The last id with mass ends at 1 whatever the rounded sum is, so every uniform in [0, 1) falls on a token with mass.
+    """
+    ends = law.cumsum(-1).clamp_(max=1.0)
+    size = law.shape[-1]
+    if bool((law[..., -1] > 0).all()):
+        ends[..., -1] = 1.0
+        return ends
+    last = size - 1 - (law > 0).flip(-1).to(torch.uint8).argmax(-1, keepdim=True)
+    return ends.masked_fill_(torch.arange(size, device=law.device) >= last, 1.0)
+
+
+def draw(ends: Tensor, u: float) -> Draw:
+    """Draw by inverse CDF: the id whose interval [low, high) of `ends` [V] (see `cumulative`) holds u in [0, 1)."""
+    token = int(torch.searchsorted(ends, torch.tensor(u, dtype=ends.dtype, device=ends.device), right=True))
+    low = float(ends[token - 1]) if token else 0.0
+    return Draw(token, low, float(ends[token]))
+
+
+def accept(u: float, p_x: float, q_x: float) -> bool:
+    """Decide whether a drafted token is kept: u * q(x) < p(x), strictly, u in [0, 1).
+
+    Without the division there is nothing to divide by zero, and with `<` a token with p(x) = 0 is never kept.
+    Source: Leviathan et al., Algorithm 1; Chen et al., Algorithm 2.
+    """
+    return bool(u * q_x < p_x)
+
+
+def residual(p: Tensor, q: Tensor) -> tuple[Tensor, float]:
+    """Return norm(max(0, p - q)) [V] and its mass before normalising, which is the chance of a rejection.
+
+    Mass 0 (p = q, reachable by rounding alone) falls back to p itself and returns a mass of 0.
+    Source: Leviathan et al., Algorithm 1; Chen et al., Theorem 1.
+    """
+    owed = (p - q).clamp_(min=0)
+    mass = float(owed.sum())
+    return (owed / mass, mass) if mass > 0 else (p, 0.0)
