@@ -1,0 +1,114 @@
+"""What a run achieved, computed from its trace alone.
+
+Three kinds of figures that must not be confused: acceptance (with its denominator), tokens per target pass (which
+depends on no hardware), and speedups (modelled from measured costs, or measured against the plain loop).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SHORTEST_MEASURED = 8
+EXAMINED = ("accepted", "rejected")
+
+
+def summary(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's figures from a trace's data; a figure without a denominator is None, never 0.
+
+    acceptance_examined: accepted / examined drafts, an unbiased alpha when positions are alike.
+    acceptance_drafted: accepted / drafted, what engines print.
+    overlap_mean: mean of sum(min(p, q)) over examined positions, the estimate of alpha with the least variance.
+    tokens_per_pass: emitted tokens / target passes. expected_tokens_per_pass: (1 - alpha^(K+1)) / (1 - alpha),
+    Leviathan et al., equation (1), with alpha = acceptance_examined.
+    speedup_modelled, speedup_measured: see `speedups`.
+    """
+    steps = data["steps"]
+    drafts = [draft for step in steps for draft in step["drafts"]]
+    examined = [draft for draft in drafts if draft["state"] in EXAMINED]
+    accepted = sum(draft["state"] == "accepted" for draft in examined)
+    totals = steps[-1]["totals"] if steps else {"tokens": 0, "target_passes": 0, "draft_passes": 0}
+    alpha = _ratio(accepted, len(examined))
+    last = speedups(data)[-1] if steps else {"speedup_modelled": None, "speedup_measured": None}
+    return {
+        "tokens": totals["tokens"],
+        "target_passes": totals["target_passes"],
+        "draft_passes": totals["draft_passes"],
+        "drafted": len(drafts),
+        "examined": len(examined),
+        "accepted": accepted,
+        "residual": count_finals(steps, "residual"),
+        "bonus": count_finals(steps, "bonus"),
+        "acceptance_examined": alpha,
+        "acceptance_drafted": _ratio(accepted, len(drafts)),
+        "overlap_mean": _ratio(sum(draft["overlap"] for draft in examined), len(examined)),
+        "acceptance_by_position": by_position(steps),
+        "tokens_per_pass": _ratio(totals["tokens"], totals["target_passes"]),
+        "expected_tokens_per_pass": None if alpha is None else expected_tokens(alpha, data["settings"]["k"]),
+        **last,
+    }
+
+
+def count_finals(steps: Sequence[Mapping[str, Any]], kind: str) -> int:
+    """Return how many final draws of a kind there were, those of steps that drafted nothing left out."""
+    return sum(
+        bool(step["drafts"]) and step["final"] is not None and step["final"]["kind"] == kind for step in steps
+    )
+
+
+def by_position(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
+    """Return, for each draft position from 1, how many drafts were examined there and how many accepted."""
+    deepest = max((len(step["drafts"]) for step in steps), default=0)
+    counts = []
+    for index in range(deepest):
+        states = [step["drafts"][index]["state"] for step in steps if index < len(step["drafts"])]
+        accepted = states.count("accepted")
+        counts.append(
+            {"position": index + 1, "examined": accepted + states.count("rejected"), "accepted": accepted}
+        )
+    return counts
+
+
+def expected_tokens(alpha: float, k: int) -> float:
+    """Return the expected tokens per target pass at acceptance rate alpha: Leviathan et al., equation (1)."""
+    return k + 1.0 if alpha >= 1 else (1 - alpha ** (k + 1)) / (1 - alpha)
+
+
+def speedups(data: Mapping[str, Any]) -> list[dict[str, float | None]]:
+    """Return the cumulative figures at the end of each step: tokens_per_pass, speedup_modelled, speedup_measured.
+
+    Modelled: tokens / sum over steps of (k_s c + v[k_s + 1] + o), in units of one target row, from the costs measured
+    for the pair. Measured: the plain loop's milliseconds per token x tokens / milliseconds of the steps. None without
+    costs, without a baseline, or with fewer than 8 tokens measured. Either may be below 1.
+    """
+    costs, baseline = data.get("costs"), data.get("baseline")
+    modelled_ms = measured_ms = 0.0
+    figures = []
+    for step in data["steps"]:
+        tokens, k = step["totals"]["tokens"], step["k"]
+        if costs:
+            modelled_ms += k * costs["draft_ms"] + costs["target_ms"][k] + costs["rest_ms"]
+        measured_ms += step["ms"]["step"]
+        figures.append(
+            {
+                "tokens_per_pass": _ratio(tokens, step["totals"]["target_passes"]),
+                "speedup_modelled": _ratio(tokens * costs["target_ms"][0], modelled_ms) if costs else None,
+                "speedup_measured": _measured(baseline, tokens, measured_ms),
+            }
+        )
+    return figures
+
+
+def _measured(baseline: Mapping[str, Any] | None, tokens: int, ms: float) -> float | None:
+    if not baseline or min(tokens, baseline["tokens"]) < SHORTEST_MEASURED:
+        return None
+    return _ratio(baseline["ms"] / baseline["tokens"] * tokens, ms)
+
+
+def engine_overhead(steps: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the share of the steps' wall-clock that was spent outside the models' forwards."""
+    return _ratio(sum(step["ms"]["rest"] for step in steps), sum(step["ms"]["step"] for step in steps))
+
+
+def _ratio(numerator: float, denominator: float) -> float | None:
+    return numerator / denominator if denominator else None
