@@ -504,6 +504,8 @@ def from_csv_text(text: str) -> dict[str, Any]:
     if len({row["run_id"] for row in rows}) > 1:
         raise SpecVizError("The CSV holds more than one run: keep the rows of one run_id and open it again.")
     try:
+        if not text.endswith("\n") or any(value is None for row in rows for value in row.values()):
+            raise ValueError("the last row is cut short")
         return _from_csv_rows(rows)
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, StopIteration):
         raise SpecVizError("The CSV is cut short or damaged: a row can't be read.") from None
@@ -539,8 +541,8 @@ def _from_csv_rows(rows: list[dict[str, str]]) -> dict[str, Any]:
     data = trace.data
     data["tokens"] = {row["token_id"]: json.loads(row["token"]) for row in rows}
     emitted = sorted((int(row["output_index"]), int(row["token_id"])) for row in rows if row["output_index"])
-    if [index for index, _ in emitted] != list(range(len(emitted))):
-        raise ValueError("output_index has a gap")
+    if [index for index, _ in emitted] != list(range(int(rows[-1]["tokens_total"]))):
+        raise ValueError("cells of the output are missing")
     data["token_ids"] = [token for _, token in emitted]
     numbers = dict.fromkeys(int(row["step"]) for row in rows)
     if list(numbers) != list(range(1, len(numbers) + 1)):
