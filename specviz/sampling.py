@@ -134,17 +134,22 @@ def _nucleus(law: Tensor, top_p: float, first: int = 1024) -> Tensor:
 
 
 def cumulative(law: Tensor) -> Tensor:
-    """Return where each id's interval ends, [..., V]: partial sums in id order, cut at 1.
+    """Return where each id's interval ends in a law [V]: partial sums in id order, cut at 1.
 
     The last id with mass ends at 1 whatever the rounded sum is, so every uniform in [0, 1) falls on a token with mass.
     """
     ends = law.cumsum(-1).clamp_(max=1.0)
-    size = law.shape[-1]
-    if bool((law[..., -1] > 0).all()):
-        ends[..., -1] = 1.0
-        return ends
-    last = size - 1 - (law > 0).flip(-1).to(torch.uint8).argmax(-1, keepdim=True)
-    return ends.masked_fill_(torch.arange(size, device=law.device) >= last, 1.0)
+    ends[_last_with_mass(law) :] = 1.0
+    return ends
+
+
+def _last_with_mass(law: Tensor, tail: int = 256) -> int:
+    """Return the last id with mass in a law [V]; it is nearly always among the last few, so they are searched first."""
+    found = law[-tail:].nonzero()
+    offset = max(0, len(law) - tail)
+    if not len(found):
+        found, offset = law.nonzero(), 0
+    return offset + int(found[-1])
 
 
 def draw(ends: Tensor, u: float) -> Draw:

@@ -132,9 +132,13 @@ def test_a_draw_never_returns_a_token_without_mass():
     assert all(row[draw(ends, u).id] > 0 for u in uniforms)
 
 
-def test_rows_are_cumulated_each_on_its_own():
-    rows = torch.stack([P, Q, torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)])
-    assert [cumulative(row).tolist() for row in rows] == cumulative(rows).tolist()
+@pytest.mark.parametrize("last", [0, 5, 255, 256, 700, 999])
+def test_the_last_token_with_mass_is_found_wherever_it_stands(last):
+    law = torch.zeros(1000, dtype=torch.float64)
+    law[: last + 1] = 0.9 / (last + 1)
+    ends = cumulative(law)
+    assert ends[last:].tolist() == [1.0] * (1000 - last)
+    assert draw(ends, math.nextafter(1, 0)).id == last
 
 
 @pytest.mark.parametrize(
