@@ -297,7 +297,9 @@ def load_model(
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, use_safetensors=True)
+        model, info = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, use_safetensors=True, output_loading_info=True
+        )
         model = model.to(device)
     except torch.OutOfMemoryError:
         raise SpecVizError(
@@ -305,6 +307,11 @@ def load_model(
         ) from None
     except Exception as error:  # the loaders raise whatever their format's reader raises
         raise SpecVizError(f"{name} could not be loaded from {folder}: {first_line(error)}") from error
+    if info["missing_keys"]:  # they would have been filled with random numbers
+        lacking = f"{len(info['missing_keys'])} tensors, {min(info['missing_keys'])} among them"
+        raise SpecVizError(
+            f"{name} could not be loaded from {folder}: its weights lack {lacking}; fetch the model again."
+        )
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)
     except Exception as error:

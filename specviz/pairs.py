@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from specviz import weights
+from specviz import trimmed, weights
 from specviz.drafters import Drafter, LookupDrafter, ModelDrafter, NoiseDrafter
 from specviz.errors import SpecVizError
-from specviz.models import LoadedModel, load_model, resolve
+from specviz.models import LoadedModel, load_model, resolve, wrap
 from specviz.toy import DEFAULT_AGREEMENT, toy_model
 from specviz.weights import Source
 
@@ -180,7 +180,7 @@ def load_pair(
         return with_draft(Pair("toy", toy_model(), None, "lookup"), draft, agreement=agreement)
     chosen, kind = resolve(device, dtype)
     sources = _target_sources(name)
-    target = _load(sources, chosen, kind, progress)
+    target = _load(name, sources, chosen, kind, progress)
     pair = Pair(name if name in CATALOGUE else target.name, target, None, "lookup")
     return with_draft(pair, draft, device=draft_device or chosen, progress=progress)
 
@@ -234,9 +234,13 @@ def folder_source(folder: str | Path) -> Source:
 
 
 def _load(
-    sources: tuple[Source, ...], device: str, dtype: torch.dtype, progress: Callable[[str], None] | None
+    pair: str,
+    sources: tuple[Source, ...],
+    device: str,
+    dtype: torch.dtype,
+    progress: Callable[[str], None] | None = None,
 ) -> LoadedModel:
-    """Load the first source that is here; with `progress`, fetch the first one where none is."""
+    """Load the first source that is here; with `progress`, fetch the first one where none is. `pair` needs it."""
     here = [(source, folder) for source in sources if (folder := weights.locate(source)) is not None]
     if here:
         source, folder = here[0]
@@ -245,8 +249,7 @@ def _load(
         folder = weights.fetch(source, progress)
     else:
         raise SpecVizError(
-            f"The weights of {sources[0].name} are not here: fetch them with python -m specviz fetch NAME (names: python -m "
-            "specviz pairs)."
+            f"The weights of {sources[0].name} are not here: fetch them with python -m specviz fetch {pair}."
         )
     weights.check(folder)
     label = f"{source.label} ({source.package or source.repo})" if source.kind != "folder" else source.label
@@ -266,7 +269,9 @@ def _own_draft(
         )
     if pair.name == DEFAULT_PAIR:
         return _draft_from_folder(pair, OWN_DRAFT, device)
-    draft = _load(CATALOGUE[pair.name].draft, device or pair.target.device, _dtype_of(pair.target), progress)
+    draft = _load(
+        pair.name, CATALOGUE[pair.name].draft, device or pair.target.device, _dtype_of(pair.target), progress
+    )
     check_same_tokens(pair.target, draft)
     return draft
 
@@ -277,14 +282,28 @@ def _dtype_of(model: LoadedModel) -> torch.dtype:
 
 def _is_trimmed(folder: Path) -> bool:
     """Whether a folder holds a draft with a trimmed vocabulary, made for one target."""
-    return (folder / "draft.json").exists()
+    return (folder / trimmed.DESCRIPTION).exists()
 
 
 def _draft_from_folder(pair: Pair, folder: Path, device: str | None) -> LoadedModel:
-    source = folder_source(folder)
-    draft = _load((source,), device or pair.target.device, _dtype_of(pair.target), None)
+    if _is_trimmed(folder):
+        return _load_trimmed(pair.target, folder, device)
+    draft = _load(pair.name, (folder_source(folder),), device or pair.target.device, _dtype_of(pair.target))
     check_same_tokens(pair.target, draft)
     return draft
+
+
+def _load_trimmed(target: LoadedModel, folder: Path, device: str | None) -> LoadedModel:
+    model = trimmed.load_trimmed(folder, target, device)
+    name, sha256 = trimmed.read_description(folder)["name"], trimmed.fingerprint(folder)
+    return wrap(
+        model,
+        target.tokenizer,
+        name=name,
+        source=f"distilled for {target.name}",
+        sha256=sha256,
+        id_map=model.id_map,
+    )
 
 
 def check_same_tokens(target: LoadedModel, draft: LoadedModel) -> None:
