@@ -1,0 +1,12 @@
+"""Serve the SpecViz page: on a laptop at 127.0.0.1:7860 (or PORT), and as a Hugging Face Space."""
+
+import os
+import sys
+
+from specviz.ui.launch import serve
+
+if __name__ == "__main__":
+    status = serve()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # a thread may still be inside torch, which must not see the interpreter go

@@ -1,0 +1,27 @@
+// The only way this page makes elements: text stays text.
+
+const make = (tag, className, ...children) => {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+};
+
+const tokenNode = (tokens, id, className = 'sv-token') => {
+  const node = make('bdi', className, nameOf(tokens, id));
+  node.dir = 'ltr';
+  return node;
+};
+
+const ruler = (chance, coin, matters) => {
+  const fill = make('i');
+  fill.style.width = `${100 * Math.min(1, chance)}%`;
+  const marker = make('u');
+  marker.style.left = `${100 * coin}%`;
+  const node = make('div', matters ? 'sv-ruler' : 'sv-ruler sv-hollow', fill, marker);
+  node.setAttribute('aria-hidden', 'true');
+  return node;
+};
+
+// The coin decides only where the chance is neither 0 nor 1.
+const coinMatters = (cell) => cell.ratio > 0 && cell.ratio < 1;

@@ -1,0 +1,18 @@
+// The line under the controls: what is happening, or what is wrong. Text only.
+
+const line = element.querySelector('.sv-status');
+
+const show = () => {
+  const { tone, text, share } = props.value ? JSON.parse(props.value) : { tone: 'quiet', text: '', share: null };
+  const words = document.createElement('span');
+  words.textContent = text;
+  const bar = document.createElement('i');
+  bar.hidden = share === null;
+  bar.style.setProperty('--share', share ?? 0);
+  line.className = `sv-status sv-${tone}`;
+  line.setAttribute('role', tone === 'error' ? 'alert' : 'status');
+  line.replaceChildren(bar, words);
+};
+
+watch('value', show);
+show();

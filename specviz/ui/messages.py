@@ -1,0 +1,58 @@
+"""What the server tells the drawn parts, as JSON text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specviz import Trace
+from specviz.metrics import summary
+
+OVERLAP = 2
+
+
+def status(text: str, tone: str = "quiet", share: float | None = None) -> str:
+    """Return a status line: tone quiet, busy or error; share from 0 to 1 draws a bar."""
+    return _json({"text": text, "tone": tone, "share": share})
+
+
+def finished(trace: Trace) -> str:
+    """Return a whole run with its figures."""
+    return _json(
+        {
+            "live": False,
+            "trace": trace.data,
+            "figures": {**summary(trace.data), "speedup_ideal": ideal_speedup(trace.data)},
+        }
+    )
+
+
+def live(trace: Trace, sent: int) -> str:
+    """Return the steps after the first `sent`, and a few before them in case a message was overtaken by the next.
+
+    Rows are left out: they are half of a trace's bytes, and the whole trace follows at the end of the run.
+    """
+    steps = [_slim(step) for step in trace.data["steps"][max(0, sent - OVERLAP) :]]
+    used = {str(cell["id"]) for step in steps for cell in [*step["drafts"], step["final"]] if cell}
+    tokens = {token: text for token, text in trace.data["tokens"].items() if token in used}
+    return _json({"live": True, "trace": {**trace.data, "steps": steps, "tokens": tokens, "token_ids": []}})
+
+
+def ideal_speedup(data: Mapping[str, Any]) -> float | None:
+    """Return Leviathan's speedup, in which extra rows of a target pass and the engine's own time cost nothing."""
+    costs, steps = data["costs"], data["steps"]
+    if not costs or not steps:
+        return None
+    return steps[-1]["totals"]["tokens"] / sum(
+        1 + step["k"] * costs["draft_ms"] / costs["target_ms"][0] for step in steps
+    )
+
+
+def _slim(step: Mapping[str, Any]) -> dict[str, Any]:
+    final = step["final"] and {**step["final"], "row": None}
+    return {**step, "drafts": [{**draft, "row": None} for draft in step["drafts"]], "final": final}
+
+
+def _json(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)

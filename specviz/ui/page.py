@@ -1,0 +1,28 @@
+"""The whole page: a bar with the name, the tabs, the public endpoints."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from specviz.ui import api, parts, step_tab
+from specviz.ui.handlers import Handlers
+from specviz.ui.shelf import Shelf
+
+BAR = """<header class="sv-top"><h1>SpecViz</h1><p>speculative decoding, every step, with its real numbers</p></header>"""
+KEEP_FILES_S = 3600
+
+
+def build_page(shelf: Shelf, first_pair: str) -> gr.Blocks:
+    """Return the page; `first_pair` is what the menu shows when it opens."""
+    handlers = Handlers(shelf)
+    with gr.Blocks(
+        title="SpecViz", analytics_enabled=False, fill_width=True, delete_cache=(KEEP_FILES_S, KEEP_FILES_S)
+    ) as page:
+        with gr.Row(elem_classes="sv-topbar"):
+            gr.HTML(BAR, apply_default_css=False, elem_id="top")
+            loading = parts.status_line("loading")
+        step_tab.build(handlers, first_pair)
+        api.build(shelf)
+        page.load(handlers.greet, None, [loading], concurrency_limit=None, **step_tab.PRIVATE)
+        page.unload(handlers.leave)
+    return page

@@ -1,0 +1,173 @@
+"""Loaded pairs, kept in one place: each is loaded once, and one run at a time uses a model.
+
+Loading and measuring happen in threads of their own, so that the page opens at once; whoever waits gets lines to show.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+
+from specviz import Pair, load_pair, measure_costs, pairs, with_draft
+from specviz.errors import SpecVizError
+from specviz.trace import Costs
+
+POLL_S = 0.2
+IDLE_S = 5.0
+MOST_LOADED = 3
+TOY = "toy"
+
+log = logging.getLogger(__name__)
+
+
+class Load:
+    """A pair that is being loaded, or was: its latest line, and in the end the pair or what went wrong."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.title = pairs.CATALOGUE[name].title
+        self.line = f"Loading {self.title}."
+        self.pair: Pair | None = None
+        self.error: str | None = None
+        self.done = Event()
+
+    def work(self) -> None:
+        """Load the pair; only the default pair's weights are fetched where they are missing."""
+        try:
+            self.pair = load_pair(
+                self.name, progress=self._progress if self.name == pairs.DEFAULT_PAIR else None
+            )
+        except SpecVizError as error:
+            self.error = str(error)
+        except Exception as error:
+            log.exception("loading %s failed", self.name)
+            self.error = (
+                f"{self.name} could not be loaded ({type(error).__name__}): the server's log says why."
+            )
+        self.done.set()
+
+    def last_word(self) -> str:
+        """Return how it ended."""
+        return f"{self.title} is not ready: {self.error}" if self.error else f"{self.title} is ready."
+
+    def _progress(self, line: str) -> None:
+        self.line = line
+
+
+class Shelf:
+    """The loaded pairs, their measured costs, and whose turn it is."""
+
+    def __init__(self) -> None:
+        self._loads: OrderedDict[str, Load] = OrderedDict()
+        self._costs: dict[tuple[str, str], Costs] = {}
+        self._measuring: set[tuple[str, str]] = set()
+        self._lock = Lock()
+        self._turn = Lock()
+        self._waiting = 0
+        self._last_use = time.monotonic()
+
+    def load(self, name: str) -> Load:
+        """Return a pair's load, begun if it has not been or has failed; the pairs unused for longest are let go."""
+        with self._lock:
+            known = self._loads.get(name)
+            if known is None or known.error:
+                known = self._loads[name] = Load(name)
+                Thread(target=self._work, args=(known,), daemon=True).start()
+            self._loads.move_to_end(name)
+            while len(self._loads) > MOST_LOADED:
+                self._loads.popitem(last=False)
+            return known
+
+    def begun(self, name: str) -> Load | None:
+        """Return a pair's load if there is one."""
+        return self._loads.get(name)
+
+    def _work(self, load: Load) -> None:
+        load.work()
+        self._last_use = time.monotonic()
+        if load.pair:
+            self._measure(load.pair)
+
+    def lines_until_loaded(self, name: str) -> Iterator[str]:
+        """Yield what is going on until a pair is loaded; raises SpecVizError where it can't be."""
+        load = self.load(name)
+        while not load.done.wait(POLL_S):
+            yield load.line
+        if load.error:
+            raise SpecVizError(load.error)
+
+    def lines_until_ready(self, name: str) -> Iterator[str]:
+        """Yield what is going on until a pair is loaded and it is the caller's turn to use it."""
+        yield from self.lines_until_loaded(name)
+        yield from self.lines_until_free(name)
+
+    def pair(self, name: str, draft: str, agreement: float) -> Pair:
+        """Return a loaded pair with a draft, loading it first where it is not; raises SpecVizError."""
+        load = self.load(name)
+        load.done.wait()
+        if load.pair is None:
+            raise SpecVizError(load.error or f"{name} could not be loaded.")
+        if draft == load.pair.draft_kind and name != TOY:
+            return load.pair
+        pair = with_draft(load.pair, draft, agreement=agreement)
+        Thread(target=self._measure, args=(pair,), daemon=True).start()
+        return pair
+
+    def lines_until_free(self, name: str) -> Iterator[str]:
+        """Yield what is going on until it is the caller's turn to use a pair; `free` ends the turn. The toy needs none."""
+        if name == TOY:
+            return
+        self._waiting += 1
+        try:
+            while not self._turn.acquire(timeout=POLL_S):
+                yield "Waiting for the model: another run, or the timing of this pair, comes first."
+        finally:
+            self._waiting -= 1
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        """Hold the turn to use a pair for the length of a block, waiting for it first."""
+        for _ in self.lines_until_free(name):
+            pass
+        try:
+            yield
+        finally:
+            self.free(name)
+
+    def free(self, name: str) -> None:
+        """End the turn that `lines_until_free` gave."""
+        if name != TOY:
+            self._last_use = time.monotonic()
+            self._turn.release()
+
+    def costs(self, name: str, draft: str) -> Costs | None:
+        """Return what was measured for a pair and the name of its draft, or None where it has not been."""
+        return self._costs.get((name, draft))
+
+    def is_measuring(self, name: str, draft: str) -> bool:
+        """Whether the costs of a pair with this draft are being measured, or will be."""
+        return (name, draft) in self._measuring
+
+    def _measure(self, pair: Pair) -> None:
+        """Measure a pair's costs once, when nobody has wanted a model for a while. The toy has no forwards to time."""
+        key = (pair.name, pair.draft_name)
+        with self._lock:
+            if pair.name == TOY or key in self._costs or key in self._measuring:
+                return
+            self._measuring.add(key)
+        while not self._idle() or not self._turn.acquire(timeout=POLL_S):
+            time.sleep(POLL_S)
+        try:
+            self._costs[key] = measure_costs(pair)
+        except SpecVizError:
+            log.exception("the timings of %s could not be measured", pair.name)
+        finally:
+            self._measuring.discard(key)
+            self._turn.release()
+
+    def _idle(self) -> bool:
+        return not self._waiting and time.monotonic() - self._last_use > IDLE_S

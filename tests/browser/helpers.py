@@ -1,0 +1,85 @@
+"""What a visitor does, in the words of the tests."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+KEPT = ("accepted", "residual", "bonus")
+
+
+def run(page: Page) -> None:
+    """Press Run and wait for the whole run."""
+    grid = page.locator(".sv-grid")
+    before = grid.get_attribute("data-run") or "none yet"
+    page.locator("#run").click()
+    expect(grid).to_have_attribute("data-run", re.compile(f"^(?!{re.escape(before)}$)."))
+    expect(page.locator(".sv-player")).to_have_attribute("data-phase", "done")
+    expect(page.locator("#status")).to_contain_text("target passes.")
+
+
+def number_field(page: Page, name: str) -> Locator:
+    """Return the number field of a control, unfolding More where it is inside."""
+    if name not in ("k", "temperature") and not page.locator("#seed").is_visible():
+        page.locator("#more button").first.click()
+        expect(page.locator("#chat input")).not_to_have_value("")
+    return page.locator(f"#{name} input[type=number]")
+
+
+def set_number(page: Page, name: str, value: object) -> None:
+    """Type a number into a control; Gradio, just unfolding a field, may still put the old value back once or twice."""
+    field = number_field(page, name)
+    for _ in range(5):
+        field.fill(str(value))
+        field.press("Tab")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        if field.input_value() == str(value):
+            break
+    expect(field).to_have_value(str(value))
+
+
+def choose(page: Page, name: str, text: str) -> None:
+    """Choose an entry of a menu."""
+    page.locator(f"#{name} input").click()
+    page.get_by_role("option", name=text).click()
+
+
+def download(page: Page, name: str, folder: Path) -> Path:
+    """Press a download button and return the file."""
+    with page.expect_download() as caught:
+        page.locator(f"#{name}").click()
+    path = folder / caught.value.suggested_filename
+    caught.value.save_as(path)
+    return path
+
+
+def downloaded_trace(page: Page, folder: Path) -> dict[str, Any]:
+    """Return the run on screen as its JSON file has it."""
+    return json.loads(download(page, "json", folder).read_text())
+
+
+def open_file(page: Page, path: Path) -> None:
+    """Open a trace from a file."""
+    page.locator("input[type=file]").set_input_files(path)
+
+
+def open_trace(page: Page, trace: dict[str, Any], folder: Path) -> None:
+    """Write a trace, open it and wait until it is on screen."""
+    path = folder / "trace.json"
+    path.write_text(json.dumps(trace))
+    open_file(page, path)
+    expect(page.locator("#status")).to_contain_text("Opened from a file.")
+
+
+def complaint(page: Page, text: str) -> None:
+    """Wait for a notice that holds `text`."""
+    expect(page.locator("#status .sv-error")).to_contain_text(text)
+
+
+def cell(page: Page, step: int, position: int, state: str) -> Locator:
+    """Return a cell of the grid."""
+    return page.locator(f'.sv-cell[data-step="{step}"][data-position="{position}"][data-state="{state}"]')
