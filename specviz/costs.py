@@ -12,13 +12,13 @@ from specviz.recording import figures
 from specviz.trace import Costs
 
 CONTEXT = 64
-REPEATS = 5
+REPEATS = 3
 
 
 def measure_costs(pair: Pair) -> Costs:
     """Measure, at a context of 64 tokens: a target pass over R = 1 ... 17 rows, one draft forward, a step's rest.
 
-    Milliseconds, medians of five. The rest is what our own loop adds to a step of K = 4 with traces on. Takes a few
+    Milliseconds, medians of three. The rest is what our own loop adds to a step of K = 4 with traces on. Takes a few
     seconds; everything is measured in this process, nothing is looked up.
     """
     context = [token % pair.target.vocab for token in range(100, 100 + CONTEXT)]
