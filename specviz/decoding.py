@@ -58,11 +58,15 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a step decided, with the rows it was decided on: p [k + 1, V], and q and its draws in the proposal."""
+    """What a step decided, with the rows it was decided on: p [k + 1, V], and q and its draws in the proposal.
+
+    `kept` drafts were up for verification: all of them, but under a fault.
+    """
 
     proposal: Proposal
     p: Tensor
     p_logits: Tensor
+    kept: int
     coins: list[float]
     accepted: int
     ended: bool
@@ -76,14 +80,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Final:
-    """One final draw: its kind, where it fell, the law it was drawn from, and the residual's mass (None for a bonus)."""
+    """One final draw: its kind, where it fell, where the intervals of its law end, the residual's mass (None for a bonus)."""
 
     kind: str
     id: int
     u: float
     low: float
     high: float
-    law: Tensor
+    ends: Tensor
     mass: float | None
 
 
@@ -112,9 +116,10 @@ def speculate(
     logits = target.extend([*sequence[target.length :], *drafts], len(drafts) + 1)
     p = rules.target_law(logits, sampling)
 
+    kept = rules.kept(proposal.draws)
     thrown: list[float] = []
     accepted, ended = 0, False
-    for position, (token, q) in enumerate(zip(drafts, proposal.laws, strict=True), start=1):
+    for position, (token, q) in enumerate(zip(drafts[:kept], proposal.laws, strict=False), start=1):
         thrown.append(coins.u(*rules.address(step, position, "accept")))
         if not rules.accept(thrown[-1], float(p[position - 1, token]), float(q[token])):
             break
@@ -124,10 +129,12 @@ def speculate(
             break
 
     finals: list[Final] = []
-    for kind in rules.finals(accepted, len(drafts), ended):
+    for kind in rules.finals(accepted, kept, ended):
         u = coins.u(*rules.address(step, accepted + 1 + len(finals), "final"))
-        finals.append(_final(kind, u, p, proposal, accepted, rules))
-    verdict = Verdict(proposal, p, logits, thrown, accepted, ended, finals)
+        finals.append(_final(kind, u, p, proposal, accepted, kept, rules))
+        if finals[-1].id in end_ids:
+            break
+    verdict = Verdict(proposal, p, logits, kept, thrown, accepted, ended, finals)
 
     # What was read is right as far as the last accepted draft, and the text's last token is left to be read next.
     known = min(len(sequence) + accepted, len(sequence) + len(verdict.emitted) - 1)
@@ -136,14 +143,18 @@ def speculate(
     return verdict
 
 
-def _final(kind: str, u: float, p: Tensor, proposal: Proposal, accepted: int, rules: Rules) -> Final:
-    """Draw the token that ends a step: a replacement from row accepted + 1, or a bonus from the last row."""
+def _final(
+    kind: str, u: float, p: Tensor, proposal: Proposal, accepted: int, kept: int, rules: Rules
+) -> Final:
+    """Draw the token that ends a step: a replacement from row accepted + 1, or a bonus from row kept + 1."""
     if kind == RESIDUAL:
-        law, mass = rules.residual(p[accepted], proposal.laws[accepted])
+        law, mass = rules.residual(p[accepted], proposal.laws[accepted], proposal.draws[accepted].id)
     else:
-        law, mass = p[len(proposal.draws)], None
-    drawn = rules.final_draw(cumulative(law), u)
-    return Final(kind, drawn.id, u, drawn.low, drawn.high, law, mass)
+        unverified = proposal.laws[kept] if kept < len(proposal.laws) else None
+        law, mass = rules.bonus_law(p[kept], unverified), None
+    ends = cumulative(law)
+    drawn = draw(ends, u)
+    return Final(kind, drawn.id, u, drawn.low, drawn.high, ends, mass)
 
 
 # --- its record -------------------------------------------------------------------------------------------------------
@@ -151,8 +162,18 @@ def _final(kind: str, u: float, p: Tensor, proposal: Proposal, accepted: int, ru
 
 def record(verdict: Verdict, step: int, k_reason: str | None, rules: Rules) -> dict[str, Any]:
     """Return a step's record without times and totals, as the trace keeps it."""
-    drafts = [_draft_record(verdict, index, rules) for index in range(len(verdict.proposal.draws))]
-    finals = [_final_record(verdict, final) for final in verdict.finals]
+    p_sides = recording.sides(list(verdict.p), verdict.p_logits)
+    proposal = verdict.proposal
+    q_logits = torch.stack(proposal.logits) if proposal.logits else None
+    q_sides = recording.sides(proposal.laws, q_logits, proposal.places)
+    pairs = list(zip(p_sides, q_sides, strict=False))
+    drafts = [_draft_record(verdict, index, p, q, rules) for index, (p, q) in enumerate(pairs)]
+    finals = [
+        _residual_record(final, *pairs[verdict.accepted], drafts[verdict.accepted])
+        if final.kind == RESIDUAL
+        else _bonus_record(final, p_sides[verdict.kept])
+        for final in verdict.finals
+    ]
     return {
         "step": step,
         "k": len(drafts),
@@ -163,22 +184,12 @@ def record(verdict: Verdict, step: int, k_reason: str | None, rules: Rules) -> d
     }
 
 
-def _sides(verdict: Verdict, index: int) -> tuple[Side, Side]:
-    logits = verdict.proposal.logits
-    p = Side(verdict.p[index], verdict.p_logits[index].to(verdict.p.device))
-    return p, Side(
-        verdict.proposal.laws[index], None if logits is None else logits[index].to(verdict.p.device)
-    )
-
-
-def _draft_record(verdict: Verdict, index: int, rules: Rules) -> dict[str, Any]:
-    drawn, u_draft = verdict.proposal.draws[index], verdict.proposal.uniforms[index]
-    p, q = _sides(verdict, index)
+def _draft_record(verdict: Verdict, index: int, p: Side, q: Side, rules: Rules) -> dict[str, Any]:
+    drawn = verdict.proposal.draws[index]
     shared = recording.overlap(p.law, q.law)
-    examined = index < len(verdict.coins)
     facts: dict[str, Any] = {
         "id": drawn.id,
-        "u_draft": u_draft,
+        "u_draft": verdict.proposal.uniforms[index],
         "low": drawn.low,
         "high": drawn.high,
         "q": float(q.law[drawn.id]),
@@ -191,10 +202,14 @@ def _draft_record(verdict: Verdict, index: int, rules: Rules) -> dict[str, Any]:
         "entropy_q": recording.entropy(q.law),
         "call": None,
     }
-    if not examined:
+    if index >= len(verdict.coins):
         return facts | {"row": recording.short_row(p, q, drawn.id, shared)}
     here = verdict.finals[0] if index == verdict.accepted and verdict.finals else None
-    law, mass = (here.law, here.mass) if here else rules.residual(p.law, q.law)
+    if here:
+        ends, mass = here.ends, here.mass
+    else:
+        law, mass = rules.residual(p.law, q.law, drawn.id)
+        ends = cumulative(law)
     ids = [drawn.id] + ([here.id] if here else [])
     return facts | {
         "coin": verdict.coins[index],
@@ -202,33 +217,23 @@ def _draft_record(verdict: Verdict, index: int, rules: Rules) -> dict[str, Any]:
         "overlap": shared,
         "mass": mass,
         "entropy_p": recording.entropy(p.law),
-        "row": recording.row(p, q, ids, verdict.proposal.ends[index], law, shared),
+        "row": recording.row(p, q, ids, verdict.proposal.ends[index], ends, shared),
     }
 
 
-def _final_record(verdict: Verdict, final: Final) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "kind": final.kind,
-        "id": final.id,
-        "u": final.u,
-        "low": final.low,
-        "high": final.high,
+def _residual_record(final: Final, p: Side, q: Side, rejected: Mapping[str, Any]) -> dict[str, Any]:
+    return _drawn(final) | {
+        "p": float(p.law[final.id]),
+        "q": float(q.law[final.id]),
+        "mass": final.mass,
+        **{name: rejected[name] for name in ("overlap", "entropy_p", "entropy_q")},
+        "fallback": final.mass == 0,
+        "row": None,
     }
-    if final.kind == RESIDUAL:
-        p, q = _sides(verdict, verdict.accepted)
-        return facts | {
-            "p": float(p.law[final.id]),
-            "q": float(q.law[final.id]),
-            "mass": final.mass,
-            "overlap": recording.overlap(p.law, q.law),
-            "entropy_p": recording.entropy(p.law),
-            "entropy_q": recording.entropy(q.law),
-            "fallback": final.mass == 0,
-            "row": None,
-        }
-    last = len(verdict.proposal.draws)
-    p = Side(verdict.p[last], verdict.p_logits[last].to(verdict.p.device))
-    return facts | {
+
+
+def _bonus_record(final: Final, p: Side) -> dict[str, Any]:
+    return _drawn(final) | {
         "p": float(p.law[final.id]),
         "q": None,
         "mass": None,
@@ -236,8 +241,12 @@ def _final_record(verdict: Verdict, final: Final) -> dict[str, Any]:
         "entropy_p": recording.entropy(p.law),
         "entropy_q": None,
         "fallback": False,
-        "row": recording.row(p, None, [final.id], None, final.law, None),
+        "row": recording.row(p, None, [final.id], None, final.ends, None),
     }
+
+
+def _drawn(final: Final) -> dict[str, Any]:
+    return {name: getattr(final, name) for name in ("kind", "id", "u", "low", "high")}
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -482,7 +491,8 @@ def _check_branch(pair: Pair, trace: Trace, step: int, position: int, purpose: s
             "A run with a deliberate mistake can't be branched: run it again without the mistake."
         )
     settings = trace.data["settings"]
-    if (pair.name, pair.draft_kind, pair.draft_name) != (settings["pair"], *settings["draft"].values()):
+    ours_is = (pair.name, pair.draft_kind, pair.draft_name)
+    if ours_is != (settings["pair"], settings["draft"]["kind"], settings["draft"]["name"]):
         raise SpecVizError(
             f"This trace was made with the pair {settings['pair']}: load that pair with the same draft first."
         )

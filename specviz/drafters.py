@@ -20,18 +20,31 @@ Law = Callable[[Tensor], tuple[Tensor, Tensor]]
 UNLIMITED = 10**9
 
 
+class Places(NamedTuple):
+    """Where a draft's H tokens stand among the target's V: ascending `ids` [H], and each target id's row [V], -1 for none.
+
+    `order` [H] brings the draft's own rows into that order, None where they are in it.
+    """
+
+    ids: Tensor
+    rows: Tensor
+    order: Tensor | None
+
+
 class Proposal(NamedTuple):
     """k drafted tokens with, for each, its draw and its rows over the target's vocabulary V.
 
-    `uniforms` drew them, `laws` are the laws that the drafts are tested with (q), `ends` where each token's interval ends in the law that
-    they were drawn from, `logits` the model's own (None where no model drafted); each a list of k rows [V].
+    `uniforms` drew them; `laws` [V] are what the drafts are tested with (q). `ends` [H] are where each token's interval
+    ends in the law that they were drawn from, `logits` [H] the draft model's own, None where no model drafted; `places`
+    says which tokens those are, None where they are the target's own ids.
     """
 
     uniforms: list[float]
     draws: list[Draw]
     laws: list[Tensor]
     ends: list[Tensor]
-    logits: list[Tensor] | None
+    logits: list[Tensor] | None = None
+    places: Places | None = None
 
     @property
     def ids(self) -> list[int]:
@@ -75,7 +88,7 @@ class ModelDrafter(Drafter):
         self._cursor: Cursor = draft.cursor()
         self._vocab, self._device = vocab, device
         self.limit = self._cursor.limit
-        self._id_map = None if draft.id_map is None else draft.id_map.to(device)
+        self._places = places(draft.id_map, self._cursor.vocab, vocab, device)
         self._feed = input_ids(draft)
 
     def prefill(self, ids: Sequence[int]) -> None:
@@ -86,40 +99,53 @@ class ModelDrafter(Drafter):
         self, sequence: Sequence[int], k: int, uniforms: Callable[[int], float], law: Law
     ) -> Proposal:
         model_logits: list[Tensor] = []
-        proposal = Proposal([], [], [], [], model_logits)
+        proposal = Proposal([], [], [], [], model_logits, self._places)
         unread = list(sequence[self._cursor.length :]) if k else []
         for position in range(1, k + 1):
             logits = self._cursor.extend([self._feed(token) for token in unread], 1)[0].to(self._device)
-            logits = logits[: self._vocab]  # tokens that the target does not have can't be proposed
+            logits = self._in_order(logits)
             drawn_from, tested_with = law(logits)
-            placed = self._place(drawn_from, 0.0)
-            ends = cumulative(placed)
+            placed = self._place(drawn_from)
+            ends = cumulative(drawn_from)  # the target's other ids have no interval
             u = uniforms(position)
             drawn = draw(ends, u)
+            if self._places is not None:
+                drawn = drawn._replace(id=int(self._places.ids[drawn.id]))
             proposal.uniforms.append(u)
             proposal.draws.append(drawn)
             proposal.ends.append(ends)
-            proposal.laws.append(placed if tested_with is drawn_from else self._place(tested_with, 0.0))
-            model_logits.append(self._place(logits, -torch.inf))
+            proposal.laws.append(placed if tested_with is drawn_from else self._place(tested_with))
+            model_logits.append(logits)
             unread = [drawn.id]
         return proposal
 
-    def _place(self, row: Tensor, elsewhere: float) -> Tensor:
-        """Put a row over the draft's vocabulary on the target's ids [V]."""
-        if self._id_map is None and len(row) == self._vocab:
-            return row
-        placed = row.new_full((self._vocab,), elsewhere)
-        ids = (
-            torch.arange(len(row), device=row.device) if self._id_map is None else self._id_map.to(row.device)
-        )
-        placed[ids] = row
-        return placed
+    def _in_order(self, logits: Tensor) -> Tensor:
+        """Bring logits into the order of the target's ids; tokens that the target does not have can't be proposed."""
+        if self._places is not None and self._places.order is not None:
+            return logits[self._places.order]
+        return logits[: self._vocab]
+
+    def _place(self, law: Tensor) -> Tensor:
+        """Put a law over the draft's tokens on the target's ids [V], where the others have no mass."""
+        if self._places is None:
+            return law
+        return law.new_zeros(self._vocab).index_copy_(0, self._places.ids, law)
 
     def rollback(self, length: int) -> None:
         self._cursor.rollback(length)
 
     def take_ms(self) -> float:
         return self._cursor.take_ms()
+
+
+def places(id_map: Tensor | None, size: int, vocab: int, device: torch.device) -> Places | None:
+    """Return where a draft's `size` tokens stand among the target's `vocab`; None where they are the same."""
+    if id_map is None and size >= vocab:
+        return None
+    ids, order = (torch.arange(size) if id_map is None else id_map.long()).to(device).sort()
+    rows = torch.full((vocab,), -1, device=device)
+    rows[ids] = torch.arange(len(ids), device=device)
+    return Places(ids, rows, None if bool((order.diff() > 0).all()) else order)
 
 
 def input_ids(draft: LoadedModel) -> Callable[[int], int]:
@@ -149,11 +175,12 @@ class OneHotDrafter(Drafter):
     def propose(
         self, sequence: Sequence[int], k: int, uniforms: Callable[[int], float], law: Law
     ) -> Proposal:
-        proposal = Proposal([], [], [], [], None)
+        proposal = Proposal([], [], [], [])
         for position, token in enumerate(self.choose(sequence, k), start=1):
             one_hot = torch.zeros(self._vocab, dtype=torch.float64, device=self._device)
             one_hot[token] = 1.0
-            ends = cumulative(one_hot)
+            ends = torch.zeros_like(one_hot)
+            ends[token:] = 1.0
             proposal.uniforms.append(uniforms(position))
             proposal.draws.append(draw(ends, proposal.uniforms[-1]))
             proposal.laws.append(one_hot)
@@ -191,4 +218,4 @@ class NoiseDrafter(Drafter):
     ) -> Proposal:
         thrown = [uniforms(position) for position in range(1, k + 1)]
         draws = [draw(self._ends, u) for u in thrown]
-        return Proposal(thrown, draws, [self._law] * k, [self._ends] * k, None)
+        return Proposal(thrown, draws, [self._law] * k, [self._ends] * k)

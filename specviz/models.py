@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -342,6 +343,7 @@ def token_pieces(tokenizer: Any) -> Callable[[int], bytes]:
     raw = _byte_level if _is_byte_level(tokenizer) else _sentencepiece
     size = len(tokenizer)
 
+    @cache
     def piece(token: int) -> bytes:
         if token in added:
             return added[token].encode()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from specviz.sampling import cumulative
+from specviz.drafters import Places
 
 TOP_M = 12
 TOP_M_DISCARDED = 4
@@ -23,33 +23,31 @@ def figures(value: float) -> float:
 
 
 class Side(NamedTuple):
-    """One model's view of a position: its law [V] and, where a model made it, its logits [V].
+    """One model's view of a position: its law [V], the ids of its best logits, and, where a model made it, those logits.
 
-    `likeliest` are the ids of its best logits, `normaliser` is the log of the sum of their exponentials.
+    `logits` [H] are over the model's own tokens, `places` says which these are, None where they are the target's ids.
     """
 
     law: Tensor
-    logits: Tensor | None
     likeliest: list[int]
-    normaliser: Tensor | None
+    logits: Tensor | None = None
+    places: Places | None = None
 
 
-def sides(laws: Sequence[Tensor], logits: Tensor | None) -> list[Side]:
-    """Return one model's view of each position, from its laws and its logits [n, V]; all rows at once, which is faster.
+def sides(laws: Sequence[Tensor], logits: Tensor | None, places: Places | None = None) -> list[Side]:
+    """Return one model's view of each position, from its laws [V] and its logits [n, H].
 
     The likeliest tokens are picked by the logits, which the warp keeps in order: under a one-hot law the runners-up
     are worth seeing too. A law without logits (lookup, noise) has none but the tokens drawn there.
     """
     if logits is None or not len(laws):
-        return [Side(law, None, [], None) for law in laws]
+        return [Side(law, []) for law in laws]
     best = logits.topk(min(TOP_M, logits.shape[-1]))
-    normalisers = torch.logsumexp(logits.float(), -1).to(laws[0].device)
     drawable = torch.isfinite(best.values).sum(-1).tolist()
+    ids = best.indices if places is None else places.ids[best.indices.to(places.ids.device)]
     return [
-        Side(law, row, ids[:count], normaliser)
-        for law, row, ids, count, normaliser in zip(
-            laws, logits, best.indices.tolist(), drawable, normalisers, strict=True
-        )
+        Side(law, likeliest[:count], row, places)
+        for law, row, likeliest, count in zip(laws, logits, ids.tolist(), drawable, strict=True)
     ]
 
 
@@ -71,19 +69,19 @@ def row(
     q: Side | None,
     drawn: Sequence[int],
     q_ends: Tensor | None,
-    final_law: Tensor,
+    final_ends: Tensor,
     shared: float | None,
 ) -> dict[str, Any]:
     """Return what a chart of one position needs, as columns over its likeliest tokens and the `drawn` ones.
 
-    `q_ends` and the cumulative `final_law` say where each token's interval begins in the draft's law and in the law
-    that a final draw at this position would use; `shared` is the position's overlap.
+    `q_ends` and `final_ends` (see `sampling.cumulative`) say where each token's interval begins in the draft's law and
+    in the law that a final draw at this position would use; `shared` is the position's overlap.
     """
     ids = _shown(p, q, drawn, TOP_M)
     index = torch.tensor(ids, device=p.law.device)
-    columns = {"p": p.law[index], "p_raw": _raw(p, index), "low": _begins(cumulative(final_law), index)}
+    columns = {"p": p.law[index], "p_raw": _raw(p, index), "low": _begins(final_ends, index, None)}
     if q is not None and q_ends is not None:
-        columns |= {"q": q.law[index], "q_raw": _raw(q, index), "q_low": _begins(q_ends, index)}
+        columns |= {"q": q.law[index], "q_raw": _raw(q, index), "q_low": _begins(q_ends, index, q.places)}
     numbers = dict(zip(columns, torch.stack(list(columns.values())).tolist(), strict=True))
     return {
         "ids": ids,
@@ -107,15 +105,19 @@ def _shown(p: Side, q: Side | None, drawn: Sequence[int], count: int) -> list[in
 
 def _raw(side: Side, index: Tensor) -> Tensor:
     """Return the probabilities at `index` at temperature 1, untruncated; a law without logits is its own."""
-    if side.logits is None or side.normaliser is None:
+    if side.logits is None:
         return side.law[index]
-    return (
-        side.logits[index.to(side.logits.device)].double().to(index.device) - side.normaliser.double()
-    ).exp()
+    logits = side.logits.float()
+    normaliser = torch.logsumexp(logits, -1).double()
+    rows = (index if side.places is None else side.places.rows[index]).to(logits.device)
+    raw = (logits[rows.clamp(min=0)].double() - normaliser).exp()
+    return torch.where(rows >= 0, raw, 0.0).to(index.device)
 
 
-def _begins(ends: Tensor, index: Tensor) -> Tensor:
-    return torch.where(index > 0, ends[(index - 1).clamp(min=0)], 0.0)
+def _begins(ends: Tensor, index: Tensor, places: Places | None) -> Tensor:
+    """Return where the intervals of the target's ids `index` begin; an id that the draft lacks has an empty one."""
+    before = index if places is None else torch.searchsorted(places.ids, index)
+    return torch.where(before > 0, ends[(before - 1).clamp(min=0)], 0.0)
 
 
 def _rounded(values: list[float] | None) -> list[float] | None:

@@ -86,22 +86,28 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
     if logits.device.type == "mps":  # has no float64
         logits = logits.cpu()
     scores = logits.double()
-    best = scores.amax(-1, keepdim=True)
-    if not torch.isfinite(best).all():
+    if sampling.greedy:
+        best = scores.amax(-1, keepdim=True)
+        _refuse_unless_finite(best)
+        return _one_hot_on_lowest(scores == best)
+    scores = scores / sampling.temperature
+    if 0 < sampling.top_k < scores.shape[-1]:
+        kth = scores.topk(sampling.top_k, -1).values[..., -1:]
+        scores.masked_fill_(scores < kth, -torch.inf)
+    if sampling.top_p < 1:
+        whole = scores.softmax(-1)
+        _refuse_unless_finite(whole[..., 0])
+        scores.masked_fill_(~_nucleus(whole, sampling.top_p), -torch.inf)
+    law = scores.softmax(-1)
+    _refuse_unless_finite(law[..., 0])  # one NaN or +inf among the logits makes the whole row NaN
+    return law
+
+
+def _refuse_unless_finite(values: Tensor) -> None:
+    if not bool(torch.isfinite(values).all()):
         raise SpecVizError(
             "The model's logits are not finite numbers (NaN or infinite); load it in float32 or check its weights."
         )
-    if sampling.greedy:
-        return _one_hot_on_lowest(scores == best)
-    weights = torch.sub(scores, best)
-    weights.div_(sampling.temperature)
-    if 0 < sampling.top_k < weights.shape[-1]:
-        kth = weights.topk(sampling.top_k, -1).values[..., -1:]
-        weights.masked_fill_(weights < kth, -torch.inf)
-    weights.exp_()
-    if sampling.top_p < 1:
-        weights = weights * _nucleus(weights / weights.sum(-1, keepdim=True), sampling.top_p)
-    return weights.div_(weights.sum(-1, keepdim=True))
 
 
 def _one_hot_on_lowest(candidates: Tensor) -> Tensor:
@@ -138,13 +144,17 @@ def cumulative(law: Tensor) -> Tensor:
 
     The last id with mass ends at 1 whatever the rounded sum is, so every uniform in [0, 1) falls on a token with mass.
     """
-    ends = law.cumsum(-1).clamp_(max=1.0)
+    ends = law.cumsum(-1)
+    if ends[-1] > 1:
+        ends.clamp_(max=1.0)
     ends[_last_with_mass(law) :] = 1.0
     return ends
 
 
 def _last_with_mass(law: Tensor, tail: int = 256) -> int:
     """Return the last id with mass in a law [V]; it is nearly always among the last few, so they are searched first."""
+    if law[-1] > 0:
+        return len(law) - 1
     found = law[-tail:].nonzero()
     offset = max(0, len(law) - tail)
     if not len(found):
@@ -154,7 +164,7 @@ def _last_with_mass(law: Tensor, tail: int = 256) -> int:
 
 def draw(ends: Tensor, u: float) -> Draw:
     """Draw by inverse CDF: the id whose interval [low, high) of `ends` [V] (see `cumulative`) holds u in [0, 1)."""
-    token = int(torch.searchsorted(ends, torch.tensor(u, dtype=ends.dtype, device=ends.device), right=True))
+    token = int(torch.searchsorted(ends, u, right=True))
     low = float(ends[token - 1]) if token else 0.0
     return Draw(token, low, float(ends[token]))
 

@@ -83,13 +83,15 @@ def test_a_masked_token_has_no_mass():
     assert law(0.0, -math.inf, 0.0) == [0.5, 0, 0.5]
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize("bad", [[1.0, math.nan], [math.inf, 1.0], [-math.inf, -math.inf]])
-def test_logits_that_are_no_numbers_are_refused_and_never_sampled(bad, temperature):
+@pytest.mark.parametrize(
+    "how", [{"temperature": 0.0}, {"temperature": 1.0}, {"top_k": 1}, {"top_p": 0.5}, {"top_k": 2, "top_p": 0.1}]
+)
+@pytest.mark.parametrize("bad", [[1.0, math.nan, 2.0], [math.inf, 1.0, 2.0], [-math.inf] * 3])
+def test_logits_that_are_no_numbers_are_refused_and_never_sampled(bad, how):
     with pytest.raises(SpecVizError, match="not finite"):
-        law(*bad, temperature=temperature)
+        law(*bad, **how)
     with pytest.raises(SpecVizError, match="not finite"):
-        warp(torch.tensor([[0.0, 1.0], bad]), Sampling(temperature))
+        warp(torch.tensor([[0.0, 1.0, 2.0], bad]), Sampling(**how))
 
 
 @pytest.mark.parametrize(
