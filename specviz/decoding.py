@@ -1,9 +1,4 @@
-"""Speculative decoding: one step, the run, and the plain loop that it is compared with.
-
-One step: the draft proposes k tokens, the target reads them all in one pass and gives k + 1 laws, one coin a draft is
-thrown from left to right, and at most one final token is drawn: in a rejected draft's place from the residual, or
-after k accepted ones from the last law. Sources: Leviathan, Kalman, Matias (arXiv 2211.17192), Algorithm 1; Chen et al.
-(arXiv 2302.01318), Algorithm 2.
+"""A run of speculative decoding, step by step, and the plain loop that it is compared with.
 
 A run knows nothing of files, pages or printing. Each step may be computed in another thread: `inference_mode` covers
 the one function that computes it and never spans a pause between steps.
@@ -13,23 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
 import torch
-from torch import Tensor
 
 from specviz import recording
 from specviz.coins import Address, Coins, check_overrides, check_seed
-from specviz.drafters import UNLIMITED, Drafter, Proposal
+from specviz.drafters import UNLIMITED
 from specviz.errors import SpecVizError
 from specviz.models import Cursor, LoadedModel
 from specviz.pairs import Pair
-from specviz.recording import Side
-from specviz.rules import ACCEPTED, DISCARDED, EXACT, REJECTED, RESIDUAL, Rules
+from specviz.rules import EXACT, Rules
 from specviz.sampling import Sampling, cumulative, draw, warp
+from specviz.step import Verdict, speculate
 from specviz.trace import Baseline, Costs, Trace, new_trace
 
 MAX_K = 16
@@ -51,202 +44,6 @@ class Options(TypedDict, total=False):
     rules: Rules
     costs: Costs | None
     baseline: Baseline | None
-
-
-# --- one step ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a step decided, with the rows it was decided on: p [k + 1, V], and q and its draws in the proposal.
-
-    `kept` drafts were up for verification: all of them, but under a fault.
-    """
-
-    proposal: Proposal
-    p: Tensor
-    p_logits: Tensor
-    kept: int
-    coins: list[float]
-    accepted: int
-    ended: bool
-    finals: list[Final]
-
-    @property
-    def emitted(self) -> list[int]:
-        """The ids that the step adds to the text."""
-        return self.proposal.ids[: self.accepted] + [final.id for final in self.finals]
-
-
-@dataclass(frozen=True)
-class Final:
-    """One final draw: its kind, where it fell, where the intervals of its law end, the residual's mass (None for a bonus)."""
-
-    kind: str
-    id: int
-    u: float
-    low: float
-    high: float
-    ends: Tensor
-    mass: float | None
-
-
-def speculate(
-    target: Cursor,
-    drafter: Drafter,
-    sequence: Sequence[int],
-    k: int,
-    step: int,
-    coins: Coins,
-    sampling: Sampling,
-    end_ids: frozenset[int],
-    rules: Rules = EXACT,
-) -> Verdict:
-    """Compute one step after `sequence`: draft at most k tokens, verify them in one target pass, draw the final one.
-
-    Both models have read at most len(sequence) - 1 tokens before, and at most one less than the new text after.
-    """
-    proposal = drafter.propose(
-        sequence,
-        k,
-        lambda position: coins.u(*rules.address(step, position, "draft")),
-        lambda logits: rules.draft_law(logits, sampling),
-    )
-    drafts = proposal.ids
-    logits = target.extend([*sequence[target.length :], *drafts], len(drafts) + 1)
-    p = rules.target_law(logits, sampling)
-
-    kept = rules.kept(proposal.draws)
-    thrown: list[float] = []
-    accepted, ended = 0, False
-    for position, (token, q) in enumerate(zip(drafts[:kept], proposal.laws, strict=False), start=1):
-        thrown.append(coins.u(*rules.address(step, position, "accept")))
-        if not rules.accept(thrown[-1], float(p[position - 1, token]), float(q[token])):
-            break
-        accepted += 1
-        ended = token in end_ids
-        if ended:
-            break
-
-    finals: list[Final] = []
-    for kind in rules.finals(accepted, kept, ended):
-        u = coins.u(*rules.address(step, accepted + 1 + len(finals), "final"))
-        finals.append(_final(kind, u, p, proposal, accepted, kept, rules))
-        if finals[-1].id in end_ids:
-            break
-    verdict = Verdict(proposal, p, logits, kept, thrown, accepted, ended, finals)
-
-    # What was read is right as far as the last accepted draft, and the text's last token is left to be read next.
-    known = min(len(sequence) + accepted, len(sequence) + len(verdict.emitted) - 1)
-    target.rollback(known)
-    drafter.rollback(known)
-    return verdict
-
-
-def _final(
-    kind: str, u: float, p: Tensor, proposal: Proposal, accepted: int, kept: int, rules: Rules
-) -> Final:
-    """Draw the token that ends a step: a replacement from row accepted + 1, or a bonus from row kept + 1."""
-    if kind == RESIDUAL:
-        law, mass = rules.residual(p[accepted], proposal.laws[accepted], proposal.draws[accepted].id)
-    else:
-        unverified = proposal.laws[kept] if kept < len(proposal.laws) else None
-        law, mass = rules.bonus_law(p[kept], unverified), None
-    ends = cumulative(law)
-    drawn = draw(ends, u)
-    return Final(kind, drawn.id, u, drawn.low, drawn.high, ends, mass)
-
-
-# --- its record -------------------------------------------------------------------------------------------------------
-
-
-def record(verdict: Verdict, step: int, k_reason: str | None, rules: Rules) -> dict[str, Any]:
-    """Return a step's record without times and totals, as the trace keeps it."""
-    p_sides = recording.sides(list(verdict.p), verdict.p_logits)
-    proposal = verdict.proposal
-    q_logits = torch.stack(proposal.logits) if proposal.logits else None
-    q_sides = recording.sides(proposal.laws, q_logits, proposal.places)
-    pairs = list(zip(p_sides, q_sides, strict=False))
-    drafts = [_draft_record(verdict, index, p, q, rules) for index, (p, q) in enumerate(pairs)]
-    finals = [
-        _residual_record(final, *pairs[verdict.accepted], drafts[verdict.accepted])
-        if final.kind == RESIDUAL
-        else _bonus_record(final, p_sides[verdict.kept])
-        for final in verdict.finals
-    ]
-    return {
-        "step": step,
-        "k": len(drafts),
-        "k_reason": k_reason,
-        "drafts": drafts,
-        "final": finals[0] if finals else None,
-        "extra": finals[1] if len(finals) > 1 else None,
-    }
-
-
-def _draft_record(verdict: Verdict, index: int, p: Side, q: Side, rules: Rules) -> dict[str, Any]:
-    drawn = verdict.proposal.draws[index]
-    shared = recording.overlap(p.law, q.law)
-    facts: dict[str, Any] = {
-        "id": drawn.id,
-        "u_draft": verdict.proposal.uniforms[index],
-        "low": drawn.low,
-        "high": drawn.high,
-        "q": float(q.law[drawn.id]),
-        "p": float(p.law[drawn.id]),
-        "coin": None,
-        "state": DISCARDED,
-        "overlap": None,
-        "mass": None,
-        "entropy_p": None,
-        "entropy_q": recording.entropy(q.law),
-        "call": None,
-    }
-    if index >= len(verdict.coins):
-        return facts | {"row": recording.short_row(p, q, drawn.id, shared)}
-    here = verdict.finals[0] if index == verdict.accepted and verdict.finals else None
-    if here:
-        ends, mass = here.ends, here.mass
-    else:
-        law, mass = rules.residual(p.law, q.law, drawn.id)
-        ends = cumulative(law)
-    ids = [drawn.id] + ([here.id] if here else [])
-    return facts | {
-        "coin": verdict.coins[index],
-        "state": ACCEPTED if index < verdict.accepted else REJECTED,
-        "overlap": shared,
-        "mass": mass,
-        "entropy_p": recording.entropy(p.law),
-        "row": recording.row(p, q, ids, verdict.proposal.ends[index], ends, shared),
-    }
-
-
-def _residual_record(final: Final, p: Side, q: Side, rejected: Mapping[str, Any]) -> dict[str, Any]:
-    return _drawn(final) | {
-        "p": float(p.law[final.id]),
-        "q": float(q.law[final.id]),
-        "mass": final.mass,
-        **{name: rejected[name] for name in ("overlap", "entropy_p", "entropy_q")},
-        "fallback": final.mass == 0,
-        "row": None,
-    }
-
-
-def _bonus_record(final: Final, p: Side) -> dict[str, Any]:
-    return _drawn(final) | {
-        "p": float(p.law[final.id]),
-        "q": None,
-        "mass": None,
-        "overlap": None,
-        "entropy_p": recording.entropy(p.law),
-        "entropy_q": None,
-        "fallback": False,
-        "row": recording.row(p, None, [final.id], None, final.ends, None),
-    }
-
-
-def _drawn(final: Final) -> dict[str, Any]:
-    return {name: getattr(final, name) for name in ("kind", "id", "u", "low", "high")}
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -322,7 +119,7 @@ class Run:
             self._rules,
         )
         drafted = len(verdict.proposal.draws)
-        steps.append(record(verdict, number, _reason(self._k, drafted, limits), self._rules))
+        steps.append(recording.record(verdict, number, _reason(self._k, drafted, limits), self._rules))
         self._sequence += verdict.emitted
         self._account(steps, verdict, begin)
         return steps[-1]

@@ -1,4 +1,4 @@
-"""Models as a run sees them: a place in a text with its cache (a cursor), the text of a token, a dtype and a device."""
+"""Models as a run sees them: a place in a text with its cache (a cursor), a dtype and a device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor
 
 from specviz.errors import SpecVizError
+from specviz.tokens import token_pieces
 
 
 class Cursor(Protocol):
@@ -324,56 +324,3 @@ def first_line(error: BaseException) -> str:
     """Return the first line of an error's text, or its type where it has none."""
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__
-
-
-# --- the text of a token ----------------------------------------------------------------------------------------------
-
-
-def token_pieces(tokenizer: Any) -> Callable[[int], bytes]:
-    """Return a function from an id to the bytes that it adds to a text.
-
-    An emoji may be spread over four tokens, so the text of a token is bytes and only the sum of them is a string.
-    An id without an entry (a padded vocabulary has some) reads as ⟨id 151999⟩.
-    """
-    if tokenizer is None:
-        return lambda token: f"⟨id {token}⟩".encode()
-    if hasattr(tokenizer, "piece"):
-        return tokenizer.piece
-    added = {id_: token.content for id_, token in tokenizer.added_tokens_decoder.items()}
-    raw = _byte_level if _is_byte_level(tokenizer) else _sentencepiece
-    size = len(tokenizer)
-
-    @cache
-    def piece(token: int) -> bytes:
-        if token in added:
-            return added[token].encode()
-        entry = tokenizer.convert_ids_to_tokens(token) if token < size else None
-        return raw(entry) if entry is not None else f"⟨id {token}⟩".encode()
-
-    return piece
-
-
-def _is_byte_level(tokenizer: Any) -> bool:
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    return backend is not None and "ByteLevel" in f"{backend.decoder} {backend.pre_tokenizer}"
-
-
-def _byte_alphabet() -> dict[str, int]:
-    """The printable characters that byte-level BPE writes its 256 bytes with."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
-
-
-_ALPHABET = _byte_alphabet()
-
-
-def _byte_level(entry: str) -> bytes:
-    if all(character in _ALPHABET for character in entry):
-        return bytes(_ALPHABET[character] for character in entry)
-    return entry.encode()
-
-
-def _sentencepiece(entry: str) -> bytes:
-    byte = re.fullmatch(r"<0x([0-9A-Fa-f]{2})>", entry)
-    return bytes([int(byte.group(1), 16)]) if byte else entry.replace("▁", " ").encode()

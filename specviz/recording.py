@@ -5,13 +5,16 @@ The numbers that decide are kept in full; a chart's numbers have five significan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from specviz.drafters import Places
+from specviz.rules import ACCEPTED, DISCARDED, REJECTED, RESIDUAL, Rules
+from specviz.sampling import cumulative
+from specviz.step import Final, Verdict
 
 TOP_M = 12
 TOP_M_DISCARDED = 4
@@ -134,3 +137,95 @@ def _rests(p: list[float], q: list[float] | None, shared: float | None) -> dict[
         "q_rest": figures(max(0.0, 1 - sum(q))),
         "overlap_rest": figures(max(0.0, shared - shown)),
     }
+
+
+# --- a step ---
+
+
+def record(verdict: Verdict, step: int, k_reason: str | None, rules: Rules) -> dict[str, Any]:
+    """Return a step's record without times and totals, as the trace keeps it."""
+    p_sides = sides(list(verdict.p), verdict.p_logits)
+    proposal = verdict.proposal
+    q_logits = torch.stack(proposal.logits) if proposal.logits else None
+    q_sides = sides(proposal.laws, q_logits, proposal.places)
+    pairs = list(zip(p_sides, q_sides, strict=False))
+    drafts = [_draft_record(verdict, index, p, q, rules) for index, (p, q) in enumerate(pairs)]
+    finals = [
+        _residual_record(final, *pairs[verdict.accepted], drafts[verdict.accepted])
+        if final.kind == RESIDUAL
+        else _bonus_record(final, p_sides[verdict.kept])
+        for final in verdict.finals
+    ]
+    return {
+        "step": step,
+        "k": len(drafts),
+        "k_reason": k_reason,
+        "drafts": drafts,
+        "final": finals[0] if finals else None,
+        "extra": finals[1] if len(finals) > 1 else None,
+    }
+
+
+def _draft_record(verdict: Verdict, index: int, p: Side, q: Side, rules: Rules) -> dict[str, Any]:
+    drawn = verdict.proposal.draws[index]
+    shared = overlap(p.law, q.law)
+    facts: dict[str, Any] = {
+        "id": drawn.id,
+        "u_draft": verdict.proposal.uniforms[index],
+        "low": drawn.low,
+        "high": drawn.high,
+        "q": float(q.law[drawn.id]),
+        "p": float(p.law[drawn.id]),
+        "coin": None,
+        "state": DISCARDED,
+        "overlap": None,
+        "mass": None,
+        "entropy_p": None,
+        "entropy_q": entropy(q.law),
+        "call": None,
+    }
+    if index >= len(verdict.coins):
+        return facts | {"row": short_row(p, q, drawn.id, shared)}
+    here = verdict.finals[0] if index == verdict.accepted and verdict.finals else None
+    if here:
+        ends, mass = here.ends, here.mass
+    else:
+        law, mass = rules.residual(p.law, q.law, drawn.id)
+        ends = cumulative(law)
+    ids = [drawn.id] + ([here.id] if here else [])
+    return facts | {
+        "coin": verdict.coins[index],
+        "state": ACCEPTED if index < verdict.accepted else REJECTED,
+        "overlap": shared,
+        "mass": mass,
+        "entropy_p": entropy(p.law),
+        "row": row(p, q, ids, verdict.proposal.ends[index], ends, shared),
+    }
+
+
+def _residual_record(final: Final, p: Side, q: Side, rejected: Mapping[str, Any]) -> dict[str, Any]:
+    return _drawn(final) | {
+        "p": float(p.law[final.id]),
+        "q": float(q.law[final.id]),
+        "mass": final.mass,
+        **{name: rejected[name] for name in ("overlap", "entropy_p", "entropy_q")},
+        "fallback": final.mass == 0,
+        "row": None,
+    }
+
+
+def _bonus_record(final: Final, p: Side) -> dict[str, Any]:
+    return _drawn(final) | {
+        "p": float(p.law[final.id]),
+        "q": None,
+        "mass": None,
+        "overlap": None,
+        "entropy_p": entropy(p.law),
+        "entropy_q": None,
+        "fallback": False,
+        "row": row(p, None, [final.id], None, final.ends, None),
+    }
+
+
+def _drawn(final: Final) -> dict[str, Any]:
+    return {name: getattr(final, name) for name in ("kind", "id", "u", "low", "high")}

@@ -8,9 +8,9 @@ import torch
 
 from specviz import Pair, Sampling, SpecVizError, autoregress, decode, replay, start
 from specviz.coins import Coins
-from specviz.decoding import speculate
 from specviz.models import ModelCursor, wrap
 from specviz.sampling import warp
+from specviz.step import speculate
 from tests.conftest import tiny, tiny_model, tiny_pair
 
 ARCHITECTURES = ["llama", "qwen2", "mistral", "gemma", "gpt_neox", "gpt2"]
