@@ -501,11 +501,11 @@ def from_csv_text(text: str) -> dict[str, Any]:
         raise SpecVizError("This is not a SpecViz trace: the CSV's columns are not those of a trace.")
     if not rows:
         raise SpecVizError("The CSV holds no step of a run: there is nothing to show.")
+    if not text.endswith("\n") or any(value is None for row in rows for value in row.values()):
+        raise SpecVizError("The CSV is cut short: its last row is not whole.")
     if len({row["run_id"] for row in rows}) > 1:
         raise SpecVizError("The CSV holds more than one run: keep the rows of one run_id and open it again.")
     try:
-        if not text.endswith("\n") or any(value is None for row in rows for value in row.values()):
-            raise ValueError("the last row is cut short")
         return _from_csv_rows(rows)
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, StopIteration):
         raise SpecVizError("The CSV is cut short or damaged: a row can't be read.") from None
