@@ -352,4 +352,5 @@ def fetch_pair(name: str, progress: Callable[[str], None]) -> None:
         raise SpecVizError(f"There is no pair {name!r}: choose one of {', '.join(CATALOGUE)}.")
     for sources in filter(None, (CATALOGUE[name].target, CATALOGUE[name].draft)):
         here = [source for source in sources if weights.locate(source) is not None]
-        weights.fetch((here or sources)[0], progress)  # what is here and whole is left alone, what is damaged replaced
+        # What is here and whole is left alone, what is here and damaged is replaced.
+        weights.fetch((here or sources)[0], progress)

@@ -84,7 +84,8 @@ def test_a_masked_token_has_no_mass():
 
 
 @pytest.mark.parametrize(
-    "how", [{"temperature": 0.0}, {"temperature": 1.0}, {"top_k": 1}, {"top_p": 0.5}, {"top_k": 2, "top_p": 0.1}]
+    "how",
+    [{"temperature": 0.0}, {"temperature": 1.0}, {"top_k": 1}, {"top_p": 0.5}, {"top_k": 2, "top_p": 0.1}],
 )
 @pytest.mark.parametrize("bad", [[1.0, math.nan, 2.0], [math.inf, 1.0, 2.0], [-math.inf] * 3])
 def test_logits_that_are_no_numbers_are_refused_and_never_sampled(bad, how):

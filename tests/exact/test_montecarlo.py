@@ -1,0 +1,119 @@
+"""A hundred thousand steps at once agree with the enumeration, and chance is told from a mistake."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from specviz import EXACT, Sampling, SpecVizError
+from specviz.exactness import continued, enumerate_step, table_law, total_variation
+from specviz.faults import FAULTS
+from specviz.fixture import FOUR, FOUR_DRAFT, PROMPT, P, Q, table_pair
+from specviz.montecarlo import (
+    MOST_TRIALS,
+    chance_band,
+    check_trials,
+    distance,
+    rows_of_run,
+    rows_of_tables,
+    throw,
+)
+from specviz.sampling import warp
+
+TRIALS = 100_000
+HOT = Sampling(1.0)
+TOO_SMALL_TO_SEE = {"clamped-residual"}  # 2e-5: some 5e10 trials would be needed
+INVISIBLE_IN_ONE_TOKEN = {"bonus-after-rejection", "argmax-bonus", "bonus-from-q", "one-coin"}
+
+
+def within(shares: dict, law: dict) -> bool:
+    low, high = chance_band(np.array([*law.values()]), TRIALS)
+    return low <= total_variation(shares, law) <= high
+
+
+@pytest.mark.parametrize("name", [None, *FAULTS])
+def test_the_sample_of_a_step_is_that_of_the_enumerated_law(name: str | None) -> None:
+    """The arrays follow the very rules that the loop follows, the wrong ones too, shared random numbers and all."""
+    rules = FAULTS[name].rules if name else EXACT
+    how, k = (FAULTS[name].sampling, FAULTS[name].k) if name else (HOT, 2)
+    for p, q in ((P, Q), (FOUR, FOUR_DRAFT)):
+        sample = throw(rows_of_tables(p, q), k, how, trials=TRIALS, seed=1, rules=rules)
+        law = enumerate_step(table_pair(p, q), PROMPT, k=k, sampling=how, rules=rules).law
+        assert within(sample.law(), law)
+
+
+@pytest.mark.parametrize("name", [None, *FAULTS])
+def test_a_fault_that_can_be_seen_is_outside_the_band_and_the_algorithm_inside(name: str | None) -> None:
+    fault = FAULTS[name] if name else None
+    p, q = (FOUR, FOUR_DRAFT) if fault and fault.k == 1 else (P, Q)
+    how, k, rules = (fault.sampling, fault.k, fault.rules) if fault else (HOT, 2, EXACT)
+    own = table_law(p, how)
+    target = continued({(): 1.0}, own, 3)
+    sample = throw(rows_of_tables(p, q), k, how, trials=TRIALS, seed=2, rules=rules)
+    right = fault is None or fault.exact or name in TOO_SMALL_TO_SEE
+    assert within(continued(sample.law(), own, 3), target) == right
+    first = distance(sample.first(len(own(()))), np.array(own(())))
+    low, high = chance_band(np.array(own(())), TRIALS)
+    assert (low <= first <= high) == (right or name in INVISIBLE_IN_ONE_TOKEN)
+
+
+@pytest.mark.parametrize("size", [64, 50_000])
+@pytest.mark.parametrize("name", [None, "resample-from-p", "resample-without-rejected", "lenience-0.8"])
+def test_rows_of_a_real_size(size: int, name: str | None) -> None:
+    generator = torch.Generator().manual_seed(1)
+    target = torch.randn(2, size, generator=generator) * 3
+    draft = target + torch.randn(2, size, generator=generator)
+    rules = FAULTS[name].rules if name else EXACT
+    sample = throw(rows_of_run(target, draft), 1, Sampling(0.8), trials=20_000, seed=3, rules=rules)
+    law = warp(target[0], Sampling(0.8)).numpy()
+    low, high = chance_band(law, 20_000)
+    assert (low <= distance(sample.first(size), law) <= high) == (name is None)
+
+
+def test_the_rows_of_a_step_are_each_at_their_position() -> None:
+    """Two drafts from rows that do not depend on each other: the three tokens are independent, each of its own law."""
+    generator = torch.Generator().manual_seed(5)
+    target, draft = torch.randn(2, 3, 5, generator=generator) * 1.5
+    sample = throw(rows_of_run(target, draft), 2, HOT, trials=TRIALS, seed=4)
+    laws = warp(target, HOT)
+    whole = continued(sample.law(), lambda text: laws[len(text)].tolist(), 3)
+    own = continued({(): 1.0}, lambda text: laws[len(text)].tolist(), 3)
+    assert within(whole, own)
+
+
+def test_the_same_seed_throws_the_same_and_another_seed_others() -> None:
+    rows = rows_of_tables(P, Q)
+    first, second, third = (throw(rows, 2, HOT, trials=1000, seed=seed).tokens for seed in (1, 1, 2))
+    assert (first == second).all() and (first != third).any()
+
+
+def test_a_step_without_drafts_is_the_targets_own_draw() -> None:
+    sample = throw(rows_of_tables(P, Q), 0, HOT, trials=TRIALS, seed=1)
+    assert sample.tokens.shape == (TRIALS, 1)
+    low, high = chance_band(np.array([0.5, 0.3, 0.2]), TRIALS)
+    assert low <= distance(sample.first(3), np.array([0.5, 0.3, 0.2])) <= high
+
+
+@pytest.mark.parametrize("trials", [1, 10, 100, 1000])
+def test_the_middle_of_the_band_is_what_right_samples_show_on_average(trials: int) -> None:
+    law = np.array([0.5, 0.3, 0.15, 0.05, 0.0])
+    generator = np.random.default_rng(0)
+    seen = np.array([distance(generator.multinomial(trials, law) / trials, law) for _ in range(4000)])
+    low, high = chance_band(law, trials)
+    reach = np.sqrt(np.log(2000) / (2 * trials))
+    assert seen.mean() == pytest.approx(high - reach, rel=0.03)
+    assert ((seen < low) | (seen > high)).mean() <= 1e-3
+
+
+def test_a_one_hot_law_leaves_nothing_to_chance() -> None:
+    low, high = chance_band(np.array([0.0, 1.0]), 1000)
+    assert low == 0 and high == pytest.approx(np.sqrt(np.log(2000) / 2000))
+
+
+@pytest.mark.parametrize("trials", [0, -1, MOST_TRIALS + 1, 10.0, True, None])
+def test_a_number_of_trials_out_of_range_is_refused(trials: object) -> None:
+    with pytest.raises(SpecVizError, match="number of trials"):
+        check_trials(trials)
+    with pytest.raises(SpecVizError, match="number of trials"):
+        throw(rows_of_tables(P, Q), 2, HOT, trials=trials, seed=1)
