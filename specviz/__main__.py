@@ -1,6 +1,7 @@
-"""The command line: python -m specviz decode | replay | bench | pairs | fetch.
+"""The command line: python -m specviz decode | replay | exactness | bench | pairs | fetch.
 
-Exit status 0; 1 where `replay` found a difference; 2 with one line on standard error that says what is wrong.
+Exit status 0; 1 where `replay` found a difference, or `exactness` a law that is not what it should be; 2 with one line
+on standard error that says what is wrong.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
+from specviz import Sampling, autoregress, decode, measure_costs, replay
+from specviz.bench import bench, table
+from specviz.display import grid, summary
+from specviz.draft_quality import draft_quality, report
 from specviz.errors import SpecVizError
-
-if TYPE_CHECKING:  # importing it for real would load torch before it is needed
-    from specviz.pairs import Pair
+from specviz.findings import HEAD, Finding, as_json, complaints, findings, law_table, line
+from specviz.pairs import Pair, catalogue, fetch_pair, load_pair
+from specviz.trace import Trace, write_file
 
 DIFFERENCE, WRONG_INPUT = 1, 2
 
@@ -34,44 +39,59 @@ def parser() -> Parser:
         prog="python -m specviz", description="Speculative decoding, exact, with every step recorded."
     )
     commands = whole.add_subparsers(dest="command", required=True, parser_class=Parser)
-    decode = commands.add_parser("decode", help="run a prompt and print the token grid and the summary")
-    _pair_options(decode)
-    decode.add_argument("--prompt", required=True, help="text, or token ids for the toy: --prompt '1 15 42'")
-    decode.add_argument("-k", type=int, default=4, help="draft length K, 0 to 16")
-    decode.add_argument("--temperature", type=float, default=0.8, help="0 to 2, 0 is greedy")
-    decode.add_argument("--top-k", type=int, default=0, help="0 is off")
-    decode.add_argument("--top-p", type=float, default=1.0, help="above 0, at most 1")
-    decode.add_argument("--max-new-tokens", type=int, default=64)
-    decode.add_argument("--seed", type=int, default=7, help="0 to 2^53 - 1")
-    template = decode.add_mutually_exclusive_group()
+    to_decode = commands.add_parser("decode", help="run a prompt and print the token grid and the summary")
+    _pair_options(to_decode)
+    to_decode.add_argument(
+        "--prompt", required=True, help="text, or token ids for the toy: --prompt '1 15 42'"
+    )
+    to_decode.add_argument("-k", type=int, default=4, help="draft length K, 0 to 16")
+    to_decode.add_argument("--temperature", type=float, default=0.8, help="0 to 2, 0 is greedy")
+    to_decode.add_argument("--top-k", type=int, default=0, help="0 is off")
+    to_decode.add_argument("--top-p", type=float, default=1.0, help="above 0, at most 1")
+    to_decode.add_argument("--max-new-tokens", type=int, default=64)
+    to_decode.add_argument("--seed", type=int, default=7, help="0 to 2^53 - 1")
+    template = to_decode.add_mutually_exclusive_group()
     template.add_argument(
         "--chat", action="store_const", const=True, dest="chat", help="use the chat template"
     )
     template.add_argument(
         "--raw", action="store_const", const=False, dest="chat", help="continue the raw text"
     )
-    decode.add_argument("--label", default="", help="a free field in the trace: a name or a group")
-    decode.add_argument(
+    to_decode.add_argument("--label", default="", help="a free field in the trace: a name or a group")
+    to_decode.add_argument(
         "--costs", action="store_true", help="measure the pair's costs, for the modelled speedup"
     )
-    decode.add_argument(
+    to_decode.add_argument(
         "--baseline", action="store_true", help="run the plain loop too, for the measured speedup"
     )
-    decode.add_argument("--csv", metavar="FILE", help="write the step trace as CSV")
-    decode.add_argument("--json", metavar="FILE", help="write the whole trace as JSON")
+    to_decode.add_argument("--csv", metavar="FILE", help="write the step trace as CSV")
+    to_decode.add_argument("--json", metavar="FILE", help="write the whole trace as JSON")
 
-    replay = commands.add_parser(
+    to_replay = commands.add_parser(
         "replay", help="recompute every decision of a trace; exit status 1 if one differs"
     )
-    replay.add_argument("trace", help="a trace's JSON file")
+    to_replay.add_argument("trace", help="a trace's JSON file")
 
-    bench = commands.add_parser("bench", help="measure the engine on this machine")
-    _pair_options(bench)
-    bench.add_argument("--json", metavar="FILE", help="write the figures as JSON")
+    to_exactness = commands.add_parser(
+        "exactness", help="enumerate the law that the loop really produces, also with a classic mistake"
+    )
+    to_exactness.add_argument(
+        "--fault", metavar="NAME", help="a classic mistake by its name, or all of them: all"
+    )
+    to_exactness.add_argument("--json", metavar="FILE", help="write the laws and their figures as JSON")
+
+    to_bench = commands.add_parser("bench", help="measure the engine on this machine")
+    _pair_options(to_bench)
+    to_bench.add_argument(
+        "--draft-quality",
+        action="store_true",
+        help="instead: how well the draft is accepted on 200 held-out prompts, by kind and position (an hour on two cores)",
+    )
+    to_bench.add_argument("--json", metavar="FILE", help="write the figures as JSON")
 
     commands.add_parser("pairs", help="list the catalogue: what is here and what must be fetched")
-    fetch = commands.add_parser("fetch", help="fetch a pair's weights")
-    fetch.add_argument("pair")
+    to_fetch = commands.add_parser("fetch", help="fetch a pair's weights")
+    to_fetch.add_argument("pair")
     return whole
 
 
@@ -117,8 +137,6 @@ def quiet() -> None:
 
 
 def _load(arguments: argparse.Namespace) -> Pair:
-    from specviz.pairs import load_pair
-
     return load_pair(
         arguments.pair,
         arguments.draft,
@@ -129,9 +147,6 @@ def _load(arguments: argparse.Namespace) -> Pair:
 
 
 def _decode(arguments: argparse.Namespace) -> int:
-    from specviz import Sampling, autoregress, decode, measure_costs
-    from specviz.display import grid, summary
-
     for path in filter(None, (arguments.csv, arguments.json)):
         check_writable(path)
     sampling = Sampling(arguments.temperature, arguments.top_k, arguments.top_p)
@@ -147,8 +162,8 @@ def _decode(arguments: argparse.Namespace) -> int:
         baseline=autoregress(pair.target, arguments.prompt, **options) if arguments.baseline else None,
         **options,
     )
-    for line in (*grid(trace), "", trace.text, "", *summary(trace)):
-        print(line)
+    for text in (*grid(trace), "", trace.text, "", *summary(trace)):
+        print(text)
     if arguments.csv:
         trace.to_csv(arguments.csv)
     if arguments.json:
@@ -165,52 +180,72 @@ def check_writable(path: str) -> None:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    from specviz.replay import replay
-    from specviz.trace import Trace
-
     trace = Trace.from_json(Path(arguments.trace))
     differences = replay(trace)
-    for line in differences:
-        print(line)
+    for text in differences:
+        print(text)
     cells = sum(len(step["drafts"]) + (step["final"] is not None) for step in trace.data["steps"])
     print(f"{len(trace.data['steps'])} steps, {cells} cells: {len(differences) or 'no'} differences")
     return DIFFERENCE if differences else 0
 
 
-def _bench(arguments: argparse.Namespace) -> int:
-    from specviz.bench import bench
-
+def _exactness(arguments: argparse.Namespace) -> int:
     if arguments.json:
         check_writable(arguments.json)
-    figures = bench(_load(arguments))
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            print(f"{name:<16} {value['median']:.4g}  ({value['low']:.4g} to {value['high']:.4g})")
-        else:
-            print(f"{name:<16} {'not measured' if value is None else value}")
+    found: list[Finding] = []
+    for finding in findings(arguments.fault):
+        if not found:
+            print(HEAD)
+        found.append(finding)
+        print(line(finding), flush=True)
+    if arguments.fault != "all":
+        for text in law_table(found):
+            print(text)
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        write_file(arguments.json, as_json(found))
+    wrong = list(complaints(found))
+    for text in wrong:
+        print(text)
+    return DIFFERENCE if wrong else 0
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        check_writable(arguments.json)
+    pair = _load(arguments)
+    if arguments.draft_quality:
+        figures = draft_quality(pair, progress=lambda text: print(text, file=sys.stderr))
+        print(report(figures))
+    else:
+        figures = bench(pair)
+        for text in table(figures):
+            print(text)
+    if arguments.json:
+        write_file(arguments.json, json.dumps(figures, indent=1) + "\n")
     return 0
 
 
 def _pairs(_: argparse.Namespace) -> int:
-    from specviz.pairs import catalogue
-
-    for line in catalogue():
-        size = f"{line.download / 1e6:,.0f} MB to fetch" if not line.here else "here"
-        print(f"{line.entry.name:<14} {size:<18} {line.entry.title}; wants {line.entry.needs}")
+    for each in catalogue():
+        size = f"{each.download / 1e6:,.0f} MB to fetch" if not each.here else "here"
+        print(f"{each.entry.name:<14} {size:<18} {each.entry.title}; wants {each.entry.needs}")
     return 0
 
 
 def _fetch(arguments: argparse.Namespace) -> int:
-    from specviz.pairs import fetch_pair
-
     fetch_pair(arguments.pair, print)
     print(f"{arguments.pair} is here.")
     return 0
 
 
-COMMANDS = {"decode": _decode, "replay": _replay, "bench": _bench, "pairs": _pairs, "fetch": _fetch}
+COMMANDS = {
+    "decode": _decode,
+    "replay": _replay,
+    "exactness": _exactness,
+    "bench": _bench,
+    "pairs": _pairs,
+    "fetch": _fetch,
+}
 
 
 if __name__ == "__main__":

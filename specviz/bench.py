@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
 from typing import Any
 
 from specviz.decoding import decode
@@ -49,3 +50,12 @@ def spread(values: list[float | None]) -> dict[str, float] | None:
     if not measured:
         return None
     return {"median": statistics.median(measured), "low": min(measured), "high": max(measured)}
+
+
+def table(figures: dict[str, Any]) -> Iterator[str]:
+    """Yield the figures as lines for the shell: a median with its low and high, or what was not measured."""
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            yield f"{name:<16} {value['median']:.4g}  ({value['low']:.4g} to {value['high']:.4g})"
+        else:
+            yield f"{name:<16} {'not measured' if value is None else value}"
