@@ -85,12 +85,12 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
     """
     if logits.device.type == "mps":  # has no float64
         logits = logits.cpu()
-    scores = logits.double()
+    scores = logits.to(torch.float64, copy=True)  # never the model's own tensor, it is written to below
     if sampling.greedy:
         best = scores.amax(-1, keepdim=True)
         _refuse_unless_finite(best)
         return _one_hot_on_lowest(scores == best)
-    scores = scores / sampling.temperature
+    scores /= sampling.temperature
     if 0 < sampling.top_k < scores.shape[-1]:
         kth = scores.topk(sampling.top_k, -1).values[..., -1:]
         scores.masked_fill_(scores < kth, -torch.inf)

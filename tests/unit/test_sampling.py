@@ -79,6 +79,17 @@ def test_a_low_temperature_neither_overflows_nor_turns_into_nan():
     assert law(-1e30, 0.0, temperature=2.0) == [0, 1]
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "how", [Sampling(0.0), Sampling(0.5), Sampling(0.7, 2), Sampling(1.3, 0, 0.5), Sampling(2.0, 3, 0.4)]
+)
+def test_the_models_own_logits_are_left_alone(dtype, how):
+    logits = torch.tensor([[0.1, -1.0, 2.5, 0.5]], dtype=dtype)
+    before = logits.clone()
+    warp(logits, how)
+    assert torch.equal(logits, before)
+
+
 def test_a_masked_token_has_no_mass():
     assert law(0.0, -math.inf, 0.0) == [0.5, 0, 0.5]
 
