@@ -13,11 +13,12 @@ const tokenNode = (tokens, id, className = 'sv-token') => {
   return node;
 };
 
+// Filled to the chance, a marker at the coin once it has been tossed.
 const ruler = (chance, coin, matters) => {
   const fill = make('i');
   fill.style.width = `${100 * Math.min(1, chance)}%`;
-  const marker = make('u');
-  marker.style.left = `${100 * coin}%`;
+  const marker = coin === null ? null : make('u');
+  if (marker) marker.style.left = `${100 * coin}%`;
   const node = make('div', matters ? 'sv-ruler' : 'sv-ruler sv-hollow', fill, marker);
   node.setAttribute('aria-hidden', 'true');
   return node;
@@ -25,3 +26,10 @@ const ruler = (chance, coin, matters) => {
 
 // The coin decides only where the chance is neither 0 nor 1.
 const coinMatters = (cell) => cell.ratio > 0 && cell.ratio < 1;
+
+// Children exactly these, in this order; those that are there already stay.
+const putInOrder = (place, nodes) => {
+  const kept = new Set(nodes);
+  [...place.children].forEach((node) => { if (!kept.has(node)) node.remove(); });
+  nodes.forEach((node, i) => { if (place.children[i] !== node) place.insertBefore(node, place.children[i] ?? null); });
+};

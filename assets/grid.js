@@ -1,24 +1,43 @@
-// The step grid: a row a step, a column a draft position, then the target's own token.
+// The steps as a grid: those before the present one compact, the present one open and only as far as it has been revealed.
 
-const spoken = (trace, cell) => {
-  const parts = [`step ${cell.step}, position ${cell.position}`, nameOf(trace.tokens, cell.id), stateOf(cell).word];
-  if (cell.q !== null && cell.state !== 'bonus') parts.push(`q ${number(cell.q)}`);
-  if (cell.p !== null) parts.push(`p ${number(cell.p)}`);
-  if (cell.coin !== null && cell.coin !== undefined) parts.push(`ratio ${ratioText(cell.ratio)}`, `coin ${number(cell.coin)}`);
-  return parts.join(', ');
+// Draft positions in one line; above that a step wraps.
+const lineLength = () => (window.matchMedia('(max-width: 640px)').matches ? 4 : 8);
+
+const GLYPHLESS = { empty: '', drafted: '', verified: '', threshold: '' };
+
+// What may be said of a cell at its stage, for those who hear the page.
+const spoken = (trace, cell, stage) => {
+  const where = `step ${cell.step}, position ${cell.position}`;
+  if (stage === 'empty') return `${where}, empty`;
+  const told = [where, nameOf(trace.tokens, cell.id)];
+  if (stage === 'decided') told.push(stateOf(cell).word);
+  if (cell.q !== null && cell.state !== 'bonus') told.push(`q ${number(cell.q)}`);
+  if (stage !== 'drafted' && pShown(cell, stage) !== null) told.push(`p ${number(pShown(cell, stage))}`);
+  if (stage === 'threshold') told.push(survives(cell));
+  if (stage === 'decided' && wasTossed(cell)) told.push(survives(cell), `coin ${number(cell.coin)}`);
+  return told.join(', ');
 };
 
-const probabilities = (cell) => make('div', 'sv-pq',
-  cell.state === 'bonus' ? null : make('span', 'sv-q', `q ${number(cell.q)}`),
-  cell.p === null ? null : make('span', 'sv-p', `p ${number(cell.p)}`));
+const wasTossed = (cell) => cell.coin !== null && cell.coin !== undefined;
 
-const examined = (cell) => {
-  const [coin, ratio] = cell.ratio < 1 ? apart(cell.coin, cell.ratio) : [number(cell.coin), ratioText(cell.ratio)];
-  return [
-    ruler(cell.ratio, cell.coin, coinMatters(cell)),
-    make('div', 'sv-note', make('span', 'sv-ratio', `p/q ${ratio}`), make('span', 'sv-coin', `coin ${coin}`)),
-  ];
+// A discarded draft has a p until the verdict that discards it.
+const pShown = (cell, stage) => (stage === 'decided' && cell.state === 'discarded' ? null : cell.pass ?? cell.p);
+
+const survives = (cell) => {
+  if (cell.ratio >= 1) return 'survives always';
+  if (cell.ratio === 0) return 'survives never';
+  const chance = 100 * cell.ratio;
+  return `survives ${chance < 1 || chance > 99 ? Number(chance.toPrecision(2)) : Math.round(chance)} %`;
 };
+
+const probabilities = (cell, stage) => {
+  const p = stage === 'drafted' ? null : pShown(cell, stage);
+  return make('div', 'sv-pq',
+    isFinal(cell) ? null : make('span', 'sv-q', `q ${number(cell.q)}`),
+    p === null || p === undefined ? null : make('span', 'sv-p', `p ${number(p)}`));
+};
+
+const note = (...parts) => make('div', 'sv-note', ...parts);
 
 const footnote = (cell) => {
   if (cell.state === 'discarded') return 'not looked at';
@@ -28,42 +47,113 @@ const footnote = (cell) => {
   return `owed share ${number(cell.share)}`;
 };
 
-const drawCell = (trace, cell) => {
-  const head = make('div', 'sv-head', tokenNode(trace.tokens, cell.id), make('span', 'sv-glyph', STATES[cell.state].glyph));
-  const body = cell.coin === null || cell.coin === undefined
-    ? [make('div', 'sv-note', make('span', '', footnote(cell)))]
-    : examined(cell);
-  const node = make('div', `sv-cell sv-${cell.state}`, head, probabilities(cell), ...body);
+// The lines under p and q. Those that are not there yet keep their place, so that nothing moves when they come.
+const bodyOf = (cell, stage) => {
+  if (stage === 'threshold') return [ruler(cell.ratio, null, true), note(make('span', 'sv-chance', survives(cell)))];
+  if (stage !== 'decided') return [make('div', 'sv-no-ruler'), note()];
+  if (!wasTossed(cell)) return [make('div', 'sv-no-ruler'), note(make('span', '', footnote(cell)))];
+  const [coin] = cell.ratio < 1 ? apart(cell.coin, cell.ratio) : [number(cell.coin)];
+  return [
+    ruler(cell.ratio, cell.coin, coinMatters(cell)),
+    note(make('span', 'sv-chance', survives(cell).replace('survives ', '')), make('span', 'sv-coin', `coin ${coin}`)),
+  ];
+};
+
+const cellNode = (trace, cell, stage, ...body) => {
+  const told = stage === 'decided' ? cell.state : stage;
+  const node = make('div', `sv-cell sv-${told}`, ...body);
   node.setAttribute('role', 'gridcell');
-  node.setAttribute('aria-label', spoken(trace, cell));
-  node.title = nameOf(trace.tokens, cell.id);
-  node.tabIndex = -1;
-  if (cell.alone) node.dataset.alone = '';
-  Object.assign(node.dataset, { step: cell.step, position: cell.position, state: cell.state });
+  node.setAttribute('aria-label', spoken(trace, cell, stage));
+  if (stage !== 'empty') node.title = nameOf(trace.tokens, cell.id);
+  Object.assign(node.dataset, { step: cell.step, position: cell.position, state: told });
+  if (isFinal(cell)) node.dataset.final = '';
+  if (cell.alone && stage === 'decided') node.dataset.alone = '';
   return node;
 };
 
-const emptyNote = (trace, step) => {
-  if (step.k === trace.settings.k || !step.k_reason) return null;
-  const drafted = step.k === 0 ? 'nothing drafted' : `only ${step.k} drafted`;
-  return make('div', 'sv-fewer', `${drafted}: ${WHY_FEWER[step.k_reason]}`);
+const headOf = (trace, cell, stage) => make('div', 'sv-head', tokenNode(trace.tokens, cell.id),
+  make('span', 'sv-glyph', GLYPHLESS[stage] ?? stateOf(cell).glyph));
+
+const openCell = (trace, cell, stage) => {
+  const node = stage === 'empty'
+    ? cellNode(trace, cell, stage, make('span', 'sv-slot', String(cell.position)))
+    : cellNode(trace, cell, stage, headOf(trace, cell, stage), probabilities(cell, stage), ...bodyOf(cell, stage));
+  node.tabIndex = 0;
+  return node;
 };
 
-const drawStep = (trace, step) => {
-  const cells = cellsOf(step);
-  const gained = cells.filter(inOutput).length;
-  const label = make('div', 'sv-number', make('b', '', String(step.step)), make('small', '', `+${gained}`));
+const compactCell = (trace, cell) => {
+  const node = cellNode(trace, cell, 'decided', headOf(trace, cell, 'decided'));
+  node.tabIndex = -1;
+  return node;
+};
+
+// The slot of the target's own token before it is drawn.
+const finalSlot = (step, view) => {
+  const node = make('div', 'sv-cell sv-empty-final', make('span', 'sv-slot', view.verified ? 'p is ready' : ''));
+  node.setAttribute('role', 'gridcell');
+  node.setAttribute('aria-label', `step ${step.step}, the target's own token, ${view.verified ? 'its p is ready' : 'empty'}`);
+  node.dataset.final = '';
+  node.dataset.step = step.step;
+  return node;
+};
+
+const fewerNote = (trace, step) => {
+  if (step.k === trace.settings.k || !step.k_reason) return null;
+  const node = make('div', 'sv-fewer', `${step.k === 0 ? 'nothing drafted' : `only ${step.k} drafted`}: ${WHY_FEWER[step.k_reason]}`);
+  node.style.setProperty('--after', (step.k % lineLength()) + 1);
+  return node;
+};
+
+const rowLabel = (step, gained) => {
+  const label = make('div', 'sv-number', make('b', '', String(step.step)), gained === null ? null : make('small', '', `+${gained}`));
   label.setAttribute('role', 'rowheader');
-  label.setAttribute('aria-label', `step ${step.step}, ${count(gained, 'token', 'tokens')}`);
-  const drafts = make('div', 'sv-drafts', ...cells.filter((cell) => !('kind' in cell)).map((cell) => drawCell(trace, cell)), emptyNote(trace, step));
-  const final = cells.find((cell) => 'kind' in cell);
-  const last = make('div', 'sv-final', final ? drawCell(trace, final) : make('div', 'sv-none', 'none: the end token was kept'));
-  drafts.setAttribute('role', 'presentation');
-  last.setAttribute('role', 'presentation');
-  const row = make('div', step.k ? 'sv-step' : 'sv-step sv-undrafted', label, drafts, last);
+  label.setAttribute('aria-label', `step ${step.step}${gained === null ? '' : `, ${count(gained, 'token', 'tokens')}`}`);
+  return label;
+};
+
+const noFinal = () => make('div', 'sv-none', 'none: the end token was kept');
+
+const presentation = (node) => {
+  node.setAttribute('role', 'presentation');
+  return node;
+};
+
+const rowNode = (className, step, label, drafts, finals) => {
+  const row = make('div', className, label, presentation(make('div', 'sv-drafts', ...drafts)), presentation(make('div', 'sv-finals', ...finals)));
   row.setAttribute('role', 'row');
+  row.setAttribute('aria-rowindex', step.step);
   row.dataset.row = step.step;
   return row;
+};
+
+const compactStep = (trace, step) => {
+  const cells = cellsOf(step);
+  const nodes = (wanted) => cells.filter((cell) => isFinal(cell) === wanted).map((cell) => compactCell(trace, cell));
+  const finals = nodes(true);
+  return rowNode('sv-step sv-compact', step, rowLabel(step, cells.filter(inOutput).length), [...nodes(false), fewerNote(trace, step)],
+    finals.length ? finals : [noFinal()]);
+};
+
+const openStep = (trace, step, view) => {
+  const drafts = cellsOf(step).filter((cell) => !isFinal(cell)).map((cell) => openCell(trace, { ...cell, pass: step.drafts[cell.position - 1].p },
+    stageOf(step, view, cell.position)));
+  const finals = view.drawn ? finalsOf(step).map((cell) => openCell(trace, cell, 'decided')) : [finalSlot(step, view)];
+  const nothingDue = view.walked && !step.final && !view.drawn;
+  const row = rowNode('sv-step sv-open', step, rowLabel(step, null), [...drafts, fewerNote(trace, step)], nothingDue ? [noFinal()] : finals);
+  row.toggleAttribute('data-wrapped', trace.settings.k > lineLength());
+  if (view.verified) row.append(passBracket(step));
+  if (view.owed) row.append(connector(trace, step));
+  return row;
+};
+
+const passBracket = (step) => presentation(make('div', 'sv-bracket', make('span', '', `one target pass, ${count(step.k + 1, 'row', 'rows')} of p`)));
+
+const connector = (trace, step) => {
+  const at = step.drafts.findIndex((draft) => draft.state === 'rejected');
+  const node = presentation(make('div', 'sv-connector', make('span', '', 'takes its place')));
+  node.style.setProperty('--from', Math.max(0, at) % lineLength());
+  return node;
 };
 
 const drawHeading = (place, trace) => {
@@ -72,29 +162,61 @@ const drawHeading = (place, trace) => {
   place.replaceChildren(make('span', '', 'step'), make('span', '', proposes), make('span', '', "the target's own token"));
 };
 
-// Steps never change once they are made, so only new ones are drawn.
-const drawGrid = (place, trace) => {
-  if (place.dataset.run !== trace.run_id) {
-    place.replaceChildren();
-    place.dataset.run = trace.run_id;
-    place.style.setProperty('--k', Math.max(1, trace.settings.k));
-    place.toggleAttribute('data-dense', trace.settings.k > 4);
-  }
-  const drawn = new Set([...place.children].map((row) => Number(row.dataset.row)));
-  const fresh = trace.steps.filter((step) => !drawn.has(step.step));
-  place.append(...fresh.map((step) => drawStep(trace, step)));
-  const first = place.querySelector('.sv-cell');
-  if (first && !place.querySelector('.sv-cell[tabindex="0"]')) first.tabIndex = 0;
+// Compact rows never change, so each is made once; only those in view are in the document.
+const compactRows = new Map();
+
+let rowHeight = 0; // pixels; measured for each run, and when the window changes
+
+const measureRows = (place) => {
+  const style = getComputedStyle(place);
+  const [cell, gap, lines] = ['--cell', '--gap', '--lines'].map((name) => parseFloat(style.getPropertyValue(name)));
+  rowHeight = lines * (cell + gap);
 };
 
-const drawLegend = (place, trace) => {
-  const counts = countStates(trace);
-  const kinds = Object.entries(counts.alone ? { ...STATES, alone: ALONE } : STATES);
-  place.replaceChildren(...kinds.map(([state, { glyph, many }]) => {
-    const node = make('button', `sv-key sv-${state}`, make('span', 'sv-glyph', glyph), make('b', '', String(counts[state])), many);
-    node.type = 'button';
-    node.dataset.next = state;
-    node.title = `go to the next: ${many}`;
+const drawPast = (place, trace, past, top) => {
+  const rows = place.firstElementChild;
+  rows.style.height = `${past.length * rowHeight}px`;
+  const first = Math.max(0, Math.floor(top / rowHeight) - 2);
+  const shown = past.slice(first, first + Math.ceil(place.clientHeight / rowHeight) + 4);
+  const nodes = shown.map((step, i) => {
+    if (!compactRows.has(step.step)) compactRows.set(step.step, compactStep(trace, step));
+    const node = compactRows.get(step.step);
+    node.style.top = `${(first + i) * rowHeight}px`;
     return node;
-  }));
+  });
+  putInOrder(rows, nodes);
+};
+
+// The newest row at the bottom. Heights are set first, so that the browser lays out once.
+const drawNewest = (place, trace, past) => {
+  const height = past.length * rowHeight;
+  place.firstElementChild.style.height = `${height}px`;
+  const top = Math.max(0, height - place.clientHeight);
+  place.toggleAttribute('data-more', top > 0);
+  drawPast(place, trace, past, top);
+  place.scrollTop = top;
+};
+
+const forgetRows = (grid, trace) => {
+  compactRows.clear();
+  grid.dataset.run = trace.run_id;
+  const columns = Math.max(1, Math.min(lineLength(), trace.settings.k));
+  grid.style.setProperty('--k', columns);
+  grid.style.setProperty('--lines', Math.max(1, Math.ceil(trace.settings.k / lineLength())));
+  grid.toggleAttribute('data-dense', trace.settings.k > 5);
+  measureRows(grid);
+};
+
+const legendKey = (cellState, { glyph, many }) => {
+  const node = make('button', `sv-key sv-${cellState}`, make('span', 'sv-glyph', glyph), make('b'), many);
+  node.type = 'button';
+  node.dataset.next = cellState;
+  node.title = `go to the next: ${many}`;
+  return node;
+};
+
+const drawLegend = (place, counts) => {
+  const kinds = counts.alone ? { ...STATES, alone: ALONE } : STATES;
+  if (place.children.length !== Object.keys(kinds).length) place.replaceChildren(...Object.entries(kinds).map(([name, kind]) => legendKey(name, kind)));
+  [...place.children].forEach((node) => { node.querySelector('b').textContent = counts[node.dataset.next]; });
 };

@@ -16,11 +16,6 @@ const apart = (a, b) => {
   return [String(a), String(b)];
 };
 
-const ratioText = (ratio) => {
-  if (ratio > 99) return '>99';
-  return ratio >= 10 ? ratio.toFixed(0) : number(ratio);
-};
-
 const milliseconds = (ms) => (ms >= 100 ? `${Math.round(ms)} ms` : `${Number(ms.toPrecision(2))} ms`);
 
 const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;

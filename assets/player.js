@@ -1,138 +1,198 @@
-// Joins the parts: reads the one JSON string, keeps what is selected, listens.
+// Joins the parts: reads the one JSON string, draws what the state says, listens.
 
 const part = (name) => element.querySelector(`[data-part="${name}"]`);
-const state = { trace: null, figures: null, selected: null };
+const root = element.querySelector('.sv-player');
+let output = { cells: [], texts: [] };
 
-// A live message holds only the latest steps; they join those that came before.
-const merge = (message) => {
-  const before = state.trace;
-  if (!message.live || !before || before.run_id !== message.trace.run_id) return message.trace;
-  const known = new Map([...before.steps, ...message.trace.steps].map((step) => [step.step, step]));
-  const steps = [...known.values()].sort((a, b) => a.step - b.step);
-  return { ...message.trace, steps, tokens: { ...before.tokens, ...message.trace.tokens } };
-};
-
-const firstToRead = (trace) => {
-  const cells = trace.steps.flatMap(cellsOf);
-  return cells.find((cell) => cell.state === 'rejected') ?? cells[0] ?? null;
-};
-
-const markSelected = () => {
-  element.querySelectorAll('.sv-chosen').forEach((node) => node.classList.remove('sv-chosen'));
-  if (!state.selected) return;
-  const { step, position, state: cellState } = state.selected;
-  element.querySelectorAll(`[data-step="${step}"][data-position="${position}"][data-state="${cellState}"]`)
-    .forEach((node) => node.classList.add('sv-chosen'));
-};
-
-const select = (key) => {
-  state.selected = key && { step: Number(key.step), position: Number(key.position), state: key.state };
-  drawDetails(part('details'), state.trace, state.selected);
-  markSelected();
-};
-
-const cellNodes = () => [...part('grid').querySelectorAll('.sv-cell')];
-
-const nodeOf = (key) => cellNodes().find((node) => Number(node.dataset.step) === Number(key.step)
-  && Number(node.dataset.position) === Number(key.position) && node.dataset.state === key.state);
-
-const reveal = (node) => {
-  const box = part('scroll');
-  if (box.scrollHeight <= box.clientHeight) {
-    node.scrollIntoView({ block: 'nearest' }); // on a phone the page scrolls, and a sheet covers its lower half
-    return;
-  }
-  const above = node.getBoundingClientRect().top - box.getBoundingClientRect().top;
-  if (above < 40 || above + node.offsetHeight > box.clientHeight) box.scrollTop += above - box.clientHeight / 3;
-};
-
-const focusCell = (node) => {
-  cellNodes().forEach((each) => { each.tabIndex = -1; });
-  node.tabIndex = 0;
-  node.focus({ preventScroll: true });
-  reveal(node);
-};
-
-const nextOf = (wanted) => {
-  const nodes = cellNodes();
-  const from = state.selected ? nodes.indexOf(nodeOf(state.selected)) : -1;
-  const order = [...nodes.slice(from + 1), ...nodes.slice(0, from + 1)];
-  const isWanted = (node) => (wanted === 'alone' ? 'alone' in node.dataset : node.dataset.state === wanted && !('alone' in node.dataset));
-  return order.find(isWanted);
-};
-
-const neighbour = (node, key) => {
-  const row = node.closest('.sv-step');
-  const inRow = [...row.querySelectorAll('.sv-cell')];
-  const at = inRow.indexOf(node);
-  if (key === 'ArrowRight') return inRow[at + 1];
-  if (key === 'ArrowLeft') return inRow[at - 1];
-  if (key === 'Home') return inRow[0];
-  if (key === 'End') return inRow[inRow.length - 1];
-  const other = key === 'ArrowDown' ? row.nextElementSibling : row.previousElementSibling;
-  const cells = other ? [...other.querySelectorAll('.sv-cell')] : [];
-  return cells[Math.min(at, cells.length - 1)];
-};
-
-const showHeading = (trace, settled) => {
+const titleOf = (trace, settled) => {
   const { settings, weights } = trace;
   const draft = DRAFT_KINDS[settings.draft.kind] ?? settings.draft.name;
   const where = weights?.target ? ` · ${weights.target.dtype} on ${weights.target.device}` : '';
   const stop = settled ? ` · ${WHY_STOPPED[trace.stop]}` : '';
-  part('about').textContent = `${settings.pair} with ${draft} as draft · K ${settings.k} · temperature ${settings.temperature} · seed ${settings.seed}${where}${stop}`;
+  return `${settings.pair} with ${draft} as draft · K ${settings.k} · temperature ${settings.temperature} · seed ${settings.seed}${where}${stop}`;
+};
+
+const endButton = () => {
+  const node = make('button', 'sv-end', 'Esc ends the captions');
+  node.type = 'button';
+  node.dataset.do = 'captions';
+  return node;
+};
+
+// One line above the controls: a caption, or what to look for in this run, and what was run.
+const drawLine = () => {
+  const { trace, recorded } = state;
+  const caption = captionNow();
+  part('line').toggleAttribute('data-caption', caption !== null);
+  if (caption) {
+    part('line').replaceChildren(make('span', 'sv-caption', caption.text), endButton());
+    return;
+  }
+  const fault = trace.settings.fault ? [make('b', 'sv-fault', `deliberate mistake: ${trace.settings.fault}`), ' · '] : [];
+  const look = recorded ? [make('b', '', recorded.title), ` · ${recorded.look_for} `] : [];
+  const about = titleOf(trace, !state.live);
+  part('line').replaceChildren(...fault, ...look, make('span', 'sv-about', about));
+  part('line').title = about;
+};
+
+const drawInspected = () => {
+  const cell = shownCell();
+  const step = cell && state.clock.steps[cell.step];
+  const known = cell && kindOf(step, cell.step < currentBeat().step ? viewOf(step, beatsOfStep(step).at(-1)) : currentView(), cellsOf(step).find((each) => sameCell(each, cell)));
+  drawInspector(part('details'), state.trace, cell && { step: cell.step, position: cell.position, state: cell.state }, known);
+  root.querySelectorAll('.sv-chosen').forEach((node) => node.classList.remove('sv-chosen'));
+  if (!cell) return;
+  root.querySelectorAll(`[data-step="${cell.step}"][data-position="${cell.position}"]`).forEach((node) => {
+    if (isFinal(cell) === 'final' in node.dataset || node.classList.contains('sv-out')) node.classList.toggle('sv-chosen', isNodeOf(node, cell));
+  });
+};
+
+// A cell in the document carries its state only once that has been revealed.
+const isNodeOf = (node, cell) => node.dataset.state === cell.state || (!(node.dataset.state in STATES) && !isFinal(cell));
+
+const scrollDown = (place) => { place.scrollTop = place.scrollHeight; };
+
+const pastSteps = () => state.trace.steps.filter((step) => step.step < currentBeat().step);
+
+const drawScrolled = () => drawPast(part('past'), state.trace, pastSteps(), part('past').scrollTop);
+
+const resized = () => {
+  if (!hasBeats()) return;
+  forgetRows(part('grid'), state.trace);
+  drawNewest(part('past'), state.trace, pastSteps());
+};
+
+const drawGrid = (step, view) => {
+  const grid = part('grid');
+  if (grid.dataset.run !== state.trace.run_id) forgetRows(grid, state.trace);
+  const focused = document.activeElement?.closest?.('.sv-now .sv-cell');
+  const place = focused && [...part('open').querySelectorAll('.sv-cell')].indexOf(focused);
+  part('open').replaceChildren(openStep(state.trace, step, view));
+  if (focused) part('open').querySelectorAll('.sv-cell')[place]?.focus({ preventScroll: true });
+  grid.setAttribute('aria-rowcount', step.step);
+};
+
+const drawBeat = () => {
+  const beat = currentBeat();
+  const step = currentStep();
+  const view = currentView();
+  drawGrid(step, view);
+  drawRibbon(part('ribbon'), state.trace, output, ribbonAt(output, step, view, beat));
+  drawStepClock(part('clock'), state.trace, step, view);
+  const counts = countsAt(state.clock, state.at);
+  drawLegend(part('legend'), counts);
+  drawSpeedLine(part('sofar'), counts, state.trace.steps.at(-1)?.totals, state.live);
+  drawWhere(part('where'), state.trace, beat);
+  markSkyline(part('skyline'), beat, `step ${beat.step}, ${beatWords(beat)}`);
+  markChart(beat.step);
+  drawLine();
+  drawInspected();
+  drawNewest(part('past'), state.trace, pastSteps()); // the first to ask for a layout
+  scrollDown(part('ribbon'));
+};
+
+// What the state calls when it has changed.
+const beatChanged = () => {
+  drawBeat();
+  part('aloud').textContent = sayBeat(state.trace, currentStep(), currentBeat());
+  writeLink();
+};
+
+const captionsChanged = () => drawLine();
+
+const choiceChanged = () => drawInspected();
+
+const playingChanged = () => {
+  drawTransport(part('transport'));
+  wind();
+  writeLink();
+};
+
+const drawWithoutSteps = () => {
+  ['open', 'clock', 'legend', 'sofar', 'where', 'skyline'].forEach((name) => part(name).replaceChildren());
+  part('past').firstElementChild.replaceChildren();
+  drawLine();
+  part('details').replaceChildren(make('p', 'sv-hint', 'This run has no step.'));
+  drawRibbon(part('ribbon'), state.trace, output, { length: 0, struck: [], waiting: [] });
 };
 
 const draw = () => {
   const message = props.value ? JSON.parse(props.value) : null;
-  element.querySelector('.sv-player').dataset.phase = message ? (message.live ? 'live' : 'done') : 'empty';
+  root.dataset.phase = message ? (message.live ? 'live' : 'done') : 'empty';
   if (!message) return;
-  const sameRun = state.trace && state.trace.run_id === message.trace.run_id;
-  state.trace = merge(message);
-  state.figures = message.figures ?? null;
-  showHeading(state.trace, !message.live);
-  drawRibbon(part('ribbon'), state.trace);
-  part('ribbon').scrollTop = message.live ? part('ribbon').scrollHeight : 0;
+  takeMessage(message);
+  if (!message.live) ['grid', 'ribbon', 'skyline'].forEach((name) => { part(name).dataset.run = ''; }); // whatever was drawn may have changed
+  state.at = linkedBeat() ?? state.at;
+  window.specvizRun = askedFor(state.trace);
+  tellControls();
+  output = outputOf(state.trace);
   drawHeading(part('heading'), state.trace);
-  drawGrid(part('grid'), state.trace);
-  drawLegend(part('legend'), state.trace);
+  drawSkyline(part('skyline'), state.trace);
   drawSpeed(part('speed'), state.trace, state.figures);
-  const chosen = sameRun ? state.selected : null;
-  select(chosen ?? (message.live ? null : firstToRead(state.trace)));
-  if (chosen) return; // somebody is reading: leave the grid where it is
-  part('scroll').scrollTop = message.live ? part('scroll').scrollHeight : 0;
+  if (hasBeats()) drawBeat();
+  else drawWithoutSteps();
+  playingChanged();
 };
 
-// On a phone the chosen cell's text is a sheet from below; elsewhere it always stands beside the grid.
-const sheet = (open) => { element.querySelector('.sv-player').dataset.sheet = open ? 'open' : 'closed'; };
+// On a phone the inspector is a sheet from below; elsewhere it always stands beside the grid.
+const sheet = (open) => { root.dataset.sheet = open ? 'open' : 'closed'; };
+
+const chooseNode = (node) => {
+  if (!node.dataset.position) return;
+  const cell = cellsOf(state.clock.steps[node.dataset.step]).find((each) => each.position === Number(node.dataset.position)
+    && isFinal(each) === 'final' in node.dataset);
+  choose(cell);
+  sheet(true);
+};
+
+const focusRow = (node, direction) => {
+  const rows = [...part('grid').querySelectorAll('.sv-step')];
+  const row = node.closest('.sv-step');
+  const cells = [...(rows[rows.indexOf(row) + direction]?.querySelectorAll('.sv-cell') ?? [])];
+  const next = cells[Math.min([...row.querySelectorAll('.sv-cell')].indexOf(node), cells.length - 1)];
+  next?.focus();
+};
+
+const fold = () => {
+  const open = part('fold').getAttribute('aria-expanded') !== 'true';
+  part('fold').setAttribute('aria-expanded', open);
+  part('speed').hidden = !open;
+  document.body.classList.toggle('sv-unfolded', open);
+  window.dispatchEvent(new Event('resize')); // plotly measures its place
+  if (open && hasBeats()) markChart(currentBeat().step);
+};
 
 element.addEventListener('click', (event) => {
-  if (event.target.closest('[data-close]')) {
-    sheet(false);
-    return;
-  }
-  const key = event.target.closest('[data-next]');
-  const cell = key ? nextOf(key.dataset.next) : event.target.closest('[data-step]');
-  if (!cell) return;
-  select(cell.dataset);
-  sheet(true);
-  const node = nodeOf(cell.dataset);
-  if (key) reveal(node);
-  else focusCell(node);
+  const on = (selector) => event.target.closest(selector);
+  if (on('[data-close]')) sheet(false);
+  else if (on('[data-do]')) DOES[on('[data-do]').dataset.do]();
+  else if (on('[data-speed]')) setSpeed(on('[data-speed]').dataset.speed);
+  else if (on('[data-next]')) moveToNext(on('[data-next]').dataset.next);
+  else if (on('[data-part="fold"]')) fold();
+  else if (on('.sv-cell')) chooseNode(on('.sv-cell'));
+  else if (on('.sv-out')) goToToken(on('.sv-out'));
 });
+
+const goToToken = (node) => {
+  const { step, position, state: kind } = node.dataset;
+  const cell = cellsOf(state.clock.steps[step]).find((each) => each.position === Number(position) && (each.state === kind || !isFinal(each)));
+  if (kind === 'ghost' || kind === 'struck') choose(cell);
+  else moveToCell(cell);
+};
 
 element.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') sheet(false);
-  const node = event.target.closest('.sv-cell');
-  if (!node) return;
-  if (event.key === 'Enter' || event.key === ' ') {
-    select(node.dataset);
-    sheet(true);
-  } else if (/^(Arrow|Home|End)/.test(event.key)) {
-    const next = neighbour(node, event.key);
-    if (next) focusCell(next);
-  } else return;
-  event.preventDefault();
+  pressInGrid(event);
 });
+document.addEventListener('keydown', pressKey);
+part('past').addEventListener('scroll', () => hasBeats() && drawScrolled(), { passive: true });
+part('past').addEventListener('focusin', (event) => {
+  part('past').querySelectorAll('.sv-cell').forEach((node) => { node.tabIndex = node.closest('.sv-step').contains(event.target) ? 0 : -1; });
+});
+listenToSkyline(part('skyline'));
+listenToPage();
+new ResizeObserver(resized).observe(part('left'));
 
 watch('value', draw);
 draw();
+root.dataset.ready = '';

@@ -9,7 +9,7 @@ const STATES = {
 };
 
 // A step that drafted nothing ends in a draw of the kind bonus that is no bonus to anything.
-const ALONE = { glyph: '+', word: "the target's own draw", many: "the target's own, nothing drafted" };
+const ALONE = { glyph: '+', word: "the target's own draw", many: "target's own draw" };
 
 const stateOf = (cell) => (cell.alone ? ALONE : STATES[cell.state]);
 
@@ -40,35 +40,22 @@ const draftCell = (step, draft, i) => ({
 // The probability that a final token was drawn with.
 const drawnWith = (final) => (final.kind === 'bonus' || final.fallback ? final.p : Math.max(final.p - final.q, 0) / final.mass);
 
-const finalCell = (step) => step.final && {
-  ...step.final,
-  step: step.step,
-  position: step.drafts.filter((draft) => draft.state === 'accepted').length + 1,
-  state: step.final.kind,
-  share: drawnWith(step.final),
-  alone: step.k === 0,
+const finalCell = (step, final, position) => ({ ...final, step: step.step, position, state: final.kind, share: drawnWith(final), alone: step.k === 0 });
+
+// The final draw; under a deliberate mistake there may be a second one.
+const finalsOf = (step) => {
+  const first = step.drafts.filter((draft) => draft.state === 'accepted').length + 1;
+  return [step.final, step.extra].filter(Boolean).map((final, i) => finalCell(step, final, first + i));
 };
 
-const cellsOf = (step) => [...step.drafts.map((draft, i) => draftCell(step, draft, i)), finalCell(step)].filter(Boolean);
+const isFinal = (cell) => 'kind' in cell;
 
-const cellAt = (trace, key) => {
-  const step = trace.steps.find((each) => each.step === key.step);
-  return step && cellsOf(step).find((cell) => cell.position === key.position && cell.state === key.state);
-};
+const cellsOf = (step) => [...step.drafts.map((draft, i) => draftCell(step, draft, i)), ...finalsOf(step)];
 
 const inOutput = (cell) => cell.state !== 'rejected' && cell.state !== 'discarded';
 
 const outputCells = (trace) => trace.steps.flatMap((step) => cellsOf(step).filter(inOutput));
 
-const countStates = (trace) => {
-  const counts = { ...Object.fromEntries(Object.keys(STATES).map((state) => [state, 0])), alone: 0 };
-  trace.steps.forEach((step) => cellsOf(step).forEach((cell) => { counts[cell.alone ? 'alone' : cell.state] += 1; }));
-  return counts;
-};
+const isEnd = (trace, cell) => trace.settings.end_ids.includes(cell.id);
 
-// The row of numbers a chart of this cell needs; a residual shares the rejected draft's.
-const rowOf = (trace, cell) => {
-  if (cell.state !== 'residual') return cell.row;
-  const rejected = cellAt(trace, { ...cell, state: 'rejected' });
-  return rejected ? rejected.row : null;
-};
+const sameCell = (a, b) => a.step === b.step && a.position === b.position && a.state === b.state;

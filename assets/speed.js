@@ -29,17 +29,31 @@ const modelledCard = (f, isToy) => card('modelled speedup', f.speedup_modelled =
   isToy ? NO_CLOCK : f.speedup_modelled === null ? "Needs this pair's timings: they are measured once, after loading." : `From the pair's timings: ${comparedWithOne(f.speedup_modelled)}.`,
   f.speedup_ideal === null ? null : `With free extra rows and no overhead it would be ${times(f.speedup_ideal)}.`);
 
-const measuredCard = (f, isToy) => card('measured speedup', f.speedup_measured === null ? null : times(f.speedup_measured),
-  isToy ? NO_CLOCK : f.speedup_measured === null ? 'Needs the plain loop, really run: press “Time the plain loop”.' : `Both loops really ran, here: ${comparedWithOne(f.speedup_measured)}.`,
-  f.speedup_measured === null ? null : 'One after the other: what else this machine did meanwhile is in it.');
+const measuredCard = (f, isToy, machine) => card('measured speedup', f.speedup_measured === null ? null : times(f.speedup_measured),
+  isToy ? NO_CLOCK : f.speedup_measured === null ? 'Needs the plain loop, really run: press “Time the plain loop”.' : `Both loops really ran, on ${machine}: ${comparedWithOne(f.speedup_measured)}.`,
+  f.speedup_measured === null ? null : 'One after the other: what else the machine did meanwhile is in it.');
+
+// The folded line: up to the present beat, and the whole run.
+const drawSpeedLine = (place, counts, totals, live) => {
+  const sofar = counts.passes === 0 ? '–' : (counts.tokens / counts.passes).toFixed(2);
+  place.replaceChildren('so far ', make('b', '', sofar), ' tokens per target pass ', make('small', '', `(${counts.tokens} in ${counts.passes})`),
+    ...(totals && !live ? [' · whole run ', make('b', '', (totals.tokens / totals.target_passes).toFixed(2))] : []));
+};
 
 const drawSpeed = (place, trace, figures) => {
-  if (!figures) {
-    const totals = trace.steps.at(-1)?.totals;
-    place.replaceChildren(...(totals ? [make('p', 'sv-sofar', 'so far ', make('b', '', (totals.tokens / totals.target_passes).toFixed(2)),
-      ` tokens per target pass (${totals.tokens} in ${totals.target_passes})`)] : []));
-    return;
-  }
   const isToy = trace.settings.pair === 'toy';
-  place.replaceChildren(passesCard(figures), acceptanceCard(figures), modelledCard(figures, isToy), measuredCard(figures, isToy));
+  place.replaceChildren(...(figures ? [passesCard(figures), acceptanceCard(figures), modelledCard(figures, isToy), measuredCard(figures, isToy, trace.machine)]
+    : [make('p', 'sv-hint', 'The figures come when the run has ended.')]));
+};
+
+// The chart beside the figures is plotly's; a line in each of its panels follows the player. No request is made.
+const markChart = (step) => {
+  if (!document.body.classList.contains('sv-unfolded')) return;
+  const chart = document.querySelector('#chart .js-plotly-plot');
+  if (!chart?.layout || !window.Plotly) return;
+  const panels = Object.keys(chart.layout).filter((name) => name.startsWith('xaxis')).map((name) => name.slice(5));
+  const fixed = (chart.layout.shapes ?? []).filter((shape) => shape.name !== 'now');
+  const marks = panels.map((panel) => ({ name: 'now', type: 'line', xref: `x${panel}`, yref: `y${panel} domain`, x0: step, x1: step, y0: 0, y1: 1,
+    line: { color: getComputedStyle(document.body).getPropertyValue('--sv-ink').trim(), width: 2 } }));
+  window.Plotly.relayout(chart, { shapes: [...fixed, ...marks] });
 };

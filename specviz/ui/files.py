@@ -21,15 +21,17 @@ class Outbox:
         self._folder = Path(tempfile.mkdtemp(prefix="specviz-"))
         self._folders: deque[Path] = deque()
 
-    def write(self, trace: Trace) -> tuple[str, str]:
-        """Write a trace as CSV and as JSON; return the two paths."""
+    def write(self, trace: Trace) -> tuple[str | None, str]:
+        """Write a trace as CSV and as JSON; return the two paths. A run with a deliberate mistake has no CSV."""
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         self._folders.append(folder)
         while len(self._folders) > KEPT_FOLDERS:
             shutil.rmtree(self._folders.popleft(), ignore_errors=True)
         csv, json = folder / f"{file_name(trace)}.csv", folder / f"{file_name(trace)}.json"
-        trace.to_csv(csv)
         trace.to_json(json)
+        if trace.data["settings"]["fault"] is not None:
+            return None, str(json)
+        trace.to_csv(csv)
         return str(csv), str(json)
 
 

@@ -7,9 +7,10 @@ between steps, because a cancelled event would lose what it had shown.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import gradio as gr
@@ -17,12 +18,14 @@ import gradio as gr
 from specviz import Trace, autoregress, start
 from specviz.decoding import Run
 from specviz.errors import SpecVizError
-from specviz.pairs import DEFAULT_PAIR
+from specviz.pairs import CATALOGUE, DEFAULT_PAIR
 from specviz.toy import DEFAULT_AGREEMENT
 from specviz.ui import messages
 from specviz.ui.choices import draft_choices, examples_of
 from specviz.ui.figures import speed_figure
 from specviz.ui.files import Outbox, read_trace
+from specviz.ui.gallery import Recorded, entry_of, open_recorded
+from specviz.ui.link import NAMES, values_in, values_of
 from specviz.ui.settings import Settings, plain_options, read_settings
 from specviz.ui.shelf import POLL_S, TOY, Shelf
 
@@ -67,6 +70,18 @@ def refusing(events: Iterable[Update]) -> Iterator[Update]:
                 f"SpecViz failed ({type(error).__name__}): the server's log says why.", "error"
             )
         )
+
+
+def described(values: Mapping[str, Any] | None, recorded: str | None = None) -> Update:
+    """Return the controls' values, in the order of `NAMES`, and the entry of the menu of recorded runs; None leaves them."""
+    if values is None:
+        return tuple(gr.skip() for _ in (*NAMES, "recorded"))
+    pair = values["pair"]
+    updates: dict[str, Any] = dict(values)
+    if pair in CATALOGUE:
+        updates["draft"] = gr.update(choices=draft_choices(pair), value=values["draft"])
+    updates["agreement"] = gr.update(value=values["agreement"], visible=pair == TOY)
+    return (*(updates[name] for name in NAMES), recorded)
 
 
 class Handlers:
@@ -131,14 +146,14 @@ class Handlers:
         figures = trace.metrics
         return f"{figures['tokens']} tokens in {figures['target_passes']} target passes."
 
-    def _whole(self, trace: Trace, line: str, ours: bool = True) -> Update:
+    def _whole(self, trace: Trace, line: str, ours: bool = True, entry: Recorded | None = None) -> Update:
         """Show a whole run; only one of `ours`, made here and just now, can be compared with the plain loop."""
         csv, json = self._outbox.write(trace)
         return at_rest(
             status=messages.status(line),
-            player=messages.finished(trace),
+            player=messages.finished(trace, entry, ours),
             chart=gr.update(value=speed_figure(trace.data), visible=True),
-            csv=gr.update(value=csv, interactive=True),
+            csv=gr.update(value=csv, interactive=csv is not None),
             json=gr.update(value=json, interactive=True),
             plain=gr.update(
                 interactive=ours and trace.data["settings"]["pair"] != TOY and trace.data["baseline"] is None
@@ -213,6 +228,45 @@ class Handlers:
             yield self._whole(trace, "Opened from a file.", ours=False)
         except (LookupError, TypeError, ValueError, ArithmeticError):
             raise SpecVizError("The trace is damaged: its numbers can't be read.") from None
+
+    def show_recorded(self, request: gr.Request, name: str) -> Update:
+        """Show a run of the gallery, and let the controls describe it."""
+        self._shown.pop(str(request.session_hash), None)
+        return self._recorded(name)
+
+    def _recorded(self, name: str, drawn: bool = False) -> Update:
+        try:
+            trace, entry = open_recorded(name), entry_of(name)
+        except SpecVizError as error:
+            return (*at_rest(status=messages.status(str(error), "error")), *described(None))
+        shown = list(self._whole(trace, "", ours=False, entry=entry))
+        if drawn:
+            shown[OUTPUTS.index("player")] = gr.skip()
+        return (*shown, *described(values_of(trace.data), name))
+
+    def describe(self, run: str | None) -> Update:
+        """Return the controls as they were for the run on screen, which the browser names: one press goes back."""
+        return described(json.loads(run)) if run else described(None)
+
+    def follow_link(self, first_pair: str, opening: str | None) -> Callable[[gr.Request], Update]:
+        """Return what restores the page from a link's query string, without starting a run."""
+
+        def restore(request: gr.Request) -> Update:
+            query = dict(request.query_params)
+            name = query.get("recorded") or (None if "prompt" in query else opening)
+            if name:
+                return self._recorded(name, drawn=name == opening)
+            if not any(each in query for each in NAMES):
+                return (*update(), *described(None))
+            try:
+                values = values_in(query, first_pair)
+                read_settings(*(values[each] for each in NAMES))
+            except SpecVizError as error:
+                return (*update(status=messages.status(str(error), "error")), *described(None))
+            line = "The link's settings are in the controls: press Run."
+            return (*update(status=messages.status(line)), *described(values))
+
+        return restore
 
     async def greet(self) -> AsyncIterator[str]:
         """Tell how the default pair's loading goes, from the page's opening until it is done."""

@@ -10,7 +10,7 @@ import gradio as gr
 
 from specviz import pairs
 from specviz.errors import SpecVizError
-from specviz.ui import parts
+from specviz.ui import gallery, parts
 from specviz.ui.page import build_page
 from specviz.ui.shelf import Shelf
 
@@ -59,7 +59,8 @@ def serve() -> int:
     host = "0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1"
     try:
         chosen = port()
-        page = build_page(shelf, pairs.DEFAULT_PAIR)
+        recorded = gallery.entries()
+        page = build_page(shelf, pairs.DEFAULT_PAIR, recorded[0].name if recorded else None)
         launch(page, server_name=host, server_port=chosen, prevent_thread_lock=True, quiet=True)
     except SpecVizError as error:
         print(error, file=sys.stderr)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from specviz import Trace
 from specviz.metrics import summary
+from specviz.ui.gallery import Recorded, entries
 
 OVERLAP = 2
 
@@ -17,11 +19,13 @@ def status(text: str, tone: str = "quiet", share: float | None = None) -> str:
     return _json({"text": text, "tone": tone, "share": share})
 
 
-def finished(trace: Trace) -> str:
-    """Return a whole run with its figures."""
+def finished(trace: Trace, recorded: Recorded | None = None, made: bool = False) -> str:
+    """Return a whole run with its figures: one of the gallery with what that says of it, or one `made` just now."""
     return _json(
         {
             "live": False,
+            "made": made,
+            "recorded": recorded and {**asdict(recorded), "first": recorded == entries()[0]},
             "trace": trace.data,
             "figures": {**summary(trace.data), "speedup_ideal": ideal_speedup(trace.data)},
         }
@@ -55,4 +59,5 @@ def _slim(step: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json(value: Mapping[str, Any] | Sequence[Any]) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    """JSON in which nothing looks like a tag, wherever Gradio may put it."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -11,8 +11,11 @@ from pathlib import Path
 import gradio as gr
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
-PLAYER_SCRIPTS = ("numbers", "tokens", "record", "dom", "ribbon", "grid", "details", "speed", "player")
-STYLES = ("player", "page")
+PLAYER_SCRIPTS = (
+    "numbers", "tokens", "record", "dom", "clock", "state", "ribbon", "grid", "skyline", "stepclock", "transport",
+    "words", "ruler", "lanes", "mass", "throws", "inspector", "captions", "speed", "keys", "link", "player",
+)  # fmt: skip
+STYLES = ("player", "inspector", "page")
 
 
 def asset(name: str) -> str:
@@ -20,10 +23,10 @@ def asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def player() -> gr.HTML:
+def player(value: str | None) -> gr.HTML:
     """Return what shows a run; its value is `messages.finished` or `messages.live`, as JSON."""
     scripts = "\n".join(asset(f"{name}.js") for name in PLAYER_SCRIPTS)
-    return _drawn("player.html", scripts, "player")
+    return _drawn("player.html", scripts, "player", value)
 
 
 def status_line(elem_id: str) -> gr.HTML:
@@ -31,9 +34,9 @@ def status_line(elem_id: str) -> gr.HTML:
     return _drawn("status.html", asset("status.js"), elem_id)
 
 
-def _drawn(template: str, script: str, elem_id: str) -> gr.HTML:
+def _drawn(template: str, script: str, elem_id: str, value: str | None = None) -> gr.HTML:
     return gr.HTML(
-        None, html_template=asset(template), js_on_load=script, apply_default_css=False, elem_id=elem_id
+        value, html_template=asset(template), js_on_load=script, apply_default_css=False, elem_id=elem_id
     )
 
 

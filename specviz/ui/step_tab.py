@@ -1,18 +1,24 @@
-"""The tab "Step through": controls on top, then the run. Layout only; what happens is in `handlers`."""
+"""The tab "Step through": a row of controls, then the run. Layout only; what happens is in `handlers`."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import gradio as gr
 
-from specviz.toy import DEFAULT_AGREEMENT
-from specviz.ui import parts
+from specviz.ui import gallery, messages, parts
 from specviz.ui.choices import draft_choices, examples_of, pair_choices
 from specviz.ui.handlers import MODEL, Handlers
+from specviz.ui.link import default_values, values_of
 from specviz.ui.settings import CHAT
 
 PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
+TELL_CONTROLS = """(...values) => {
+  window.specvizControls = values;
+  window.dispatchEvent(new CustomEvent('specviz:controls'));
+}"""
+RUN_ON_SCREEN = "() => [window.specvizRun ? JSON.stringify(window.specvizRun) : null]"
 
 
 class Controls(NamedTuple):
@@ -32,26 +38,71 @@ class Controls(NamedTuple):
 
 
 class Buttons(NamedTuple):
-    """What starts and stops a run."""
+    """What chooses, starts and stops a run."""
 
+    recorded: gr.Dropdown
     examples: gr.Dropdown
+    back: gr.Button
     run: gr.Button
     stop: gr.Button
 
 
-def build(handlers: Handlers, first_pair: str) -> None:
-    """Lay out the tab and connect it."""
-    controls, buttons = _controls(first_pair)
-    with gr.Row(elem_classes="sv-tools"):
-        status = parts.status_line("status")
+class Tools(NamedTuple):
+    """What stands in the bar at the top: how it goes, and files."""
+
+    status: gr.HTML
+    csv: gr.DownloadButton
+    json: gr.DownloadButton
+    opened: gr.UploadButton
+
+
+def tools() -> Tools:
+    """Lay out the status line and the buttons for files."""
+    return Tools(
+        parts.status_line("status"),
+        gr.DownloadButton("CSV", elem_id="csv", size="sm", interactive=False),
+        gr.DownloadButton("JSON", elem_id="json", size="sm", interactive=False),
+        gr.UploadButton("Open a trace", elem_id="open", size="sm"),  # `read_trace` says which files it takes
+    )
+
+
+def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, opening: str | None) -> None:
+    """Lay out the tab and connect it; it opens on the recorded run `opening` where there is one."""
+    shown, first = None, default_values(first_pair)
+    if opening:
+        trace = gallery.open_recorded(opening)
+        first |= values_of(trace.data)
+        shown = messages.finished(trace, gallery.entry_of(opening))
+    controls, buttons = _controls(first, opening)
+    player = parts.player(shown)
+    with gr.Column(elem_id="figures"):
         plain = gr.Button("Time the plain loop", elem_id="plain", size="sm", interactive=False)
-        csv = gr.DownloadButton("Download CSV", elem_id="csv", size="sm", interactive=False)
-        json = gr.DownloadButton("Download JSON", elem_id="json", size="sm", interactive=False)
-        opened = gr.UploadButton("Open a trace", elem_id="open", size="sm", file_types=[".json", ".csv"])
-    shown = parts.player()
-    chart = gr.Plot(show_label=False, container=False, elem_id="chart", visible=False)
-    trace = gr.State(None)
-    outputs = [status, shown, chart, csv, json, plain, trace, buttons.run, buttons.stop]
+        chart = gr.Plot(show_label=False, container=False, elem_id="chart", visible=False)
+    trace_state = gr.State(None)
+    bridge = gr.Textbox(visible="hidden", elem_id="bridge")
+    outputs = [
+        bar.status, player, chart, bar.csv, bar.json, plain, trace_state, buttons.run, buttons.stop,
+    ]  # fmt: skip
+    _connect_runs(handlers, controls, buttons, plain, trace_state, outputs)
+    latest = {"trigger_mode": "always_last", **PRIVATE}
+    bar.opened.upload(handlers.open_trace, [bar.opened], outputs, **latest)
+    described = [*controls, buttons.recorded]
+    buttons.recorded.input(handlers.show_recorded, [buttons.recorded], [*outputs, *described], **latest)
+    buttons.back.click(handlers.describe, [bridge], described, js=RUN_ON_SCREEN, **PRIVATE)
+    _connect_menus(handlers, controls, buttons)
+    gr.on([each.change for each in controls], None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
+    page.load(None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
+    page.load(handlers.follow_link(first_pair, opening), None, [*outputs, *described], **PRIVATE)
+
+
+def _connect_runs(
+    handlers: Handlers,
+    controls: Controls,
+    buttons: Buttons,
+    plain: gr.Button,
+    trace: gr.State,
+    outputs: list[Any],
+) -> None:
     model = {"concurrency_id": MODEL, "concurrency_limit": 1, **PRIVATE}
     ran = gr.on(
         [buttons.run.click, controls.prompt.submit],
@@ -64,7 +115,9 @@ def build(handlers: Handlers, first_pair: str) -> None:
     ran.then(handlers.add_costs, [trace], outputs, concurrency_limit=None, **PRIVATE)
     buttons.stop.click(handlers.stop, None, None, queue=False, **PRIVATE)
     plain.click(handlers.time_plain_loop, [trace], outputs, **model)
-    opened.upload(handlers.open_trace, [opened], outputs, **PRIVATE)
+
+
+def _connect_menus(handlers: Handlers, controls: Controls, buttons: Buttons) -> None:
     controls.pair.input(
         handlers.choose_pair,
         [controls.pair],
@@ -76,31 +129,39 @@ def build(handlers: Handlers, first_pair: str) -> None:
     )
 
 
-def _controls(first_pair: str) -> tuple[Controls, Buttons]:
-    examples = examples_of(first_pair)
-    with gr.Row(elem_classes="sv-row sv-ask"):
+def _controls(first: Mapping[str, Any], opening: str | None) -> tuple[Controls, Buttons]:
+    pair = first["pair"]
+    with gr.Row(elem_classes="sv-row sv-ask", elem_id="ask"):
+        recorded = gr.Dropdown(gallery.menu(), value=opening, label="Recorded", elem_id="recorded", filterable=False,
+                               visible=bool(gallery.menu()))  # fmt: skip
         prompt = gr.Textbox(
-            examples[0], label="Prompt", lines=1, max_lines=4, elem_id="prompt", submit_btn=False
+            first["prompt"], label="Prompt", lines=1, max_lines=4, elem_id="prompt", submit_btn=False
         )
-        picked = gr.Dropdown(examples, value=None, label="Examples", elem_id="examples", filterable=False)
+        k = gr.Slider(0, 16, first["k"], step=1, label="K", elem_id="k", buttons=[])
+        temperature = gr.Slider(
+            0, 2, first["temperature"], step=0.05, label="Temperature", elem_id="temperature", buttons=[]
+        )
+        more, picked = _more(first, pair)
+        back = gr.Button("↩ undo", elem_id="back")
         run = gr.Button("Run", variant="primary", elem_id="run")
         stop = gr.Button("Stop", elem_id="stop", visible=False)
-    drafts = draft_choices(first_pair)
-    with gr.Row(elem_classes="sv-row sv-set"):
-        pair = gr.Dropdown(pair_choices(), value=first_pair, label="Pair", elem_id="pair", filterable=False)
-        draft = gr.Dropdown(drafts, value=drafts[0][1], label="Draft", elem_id="draft", filterable=False)
-        k = gr.Slider(0, 16, 4, step=1, label="K", elem_id="k", buttons=[])
-        temperature = gr.Slider(0, 2, 0.8, step=0.05, label="Temperature", elem_id="temperature", buttons=[])
-        with gr.Accordion("More", open=False, elem_id="more"), gr.Row(elem_classes="sv-row sv-more"):
-            top_k = gr.Number(0, label="Top-k (0 is off)", elem_id="top_k")
-            top_p = gr.Number(1, label="Top-p", elem_id="top_p", step=0.05)
-            length = gr.Number(64, label="New tokens", elem_id="max_new_tokens")
-            seed = gr.Number(7, label="Seed", elem_id="seed")
-            chat = gr.Dropdown(
-                list(CHAT), value=next(iter(CHAT)), label="Prompt is read", elem_id="chat", filterable=False
-            )
-            agreement = gr.Slider(0, 1, DEFAULT_AGREEMENT, step=0.05, label="Agreement of the toy draft", elem_id="agreement",
-                                  visible=first_pair == "toy", buttons=[])  # fmt: skip
-    return Controls(
-        prompt, pair, draft, k, temperature, top_k, top_p, length, seed, chat, agreement
-    ), Buttons(picked, run, stop)
+    return Controls(prompt, k=k, temperature=temperature, **more), Buttons(recorded, picked, back, run, stop)
+
+
+def _more(first: Mapping[str, Any], pair: str) -> tuple[dict[str, Any], gr.Dropdown]:
+    with gr.Accordion("More", open=False, elem_id="more"), gr.Row(elem_classes="sv-row sv-more"):
+        more = {
+            "pair": gr.Dropdown(pair_choices(), value=pair, label="Pair", elem_id="pair", filterable=False),
+            "draft": gr.Dropdown(draft_choices(pair), value=first["draft"], label="Draft", elem_id="draft", filterable=False),
+            "top_k": gr.Number(first["top_k"], label="Top-k (0 is off)", elem_id="top_k"),
+            "top_p": gr.Number(first["top_p"], label="Top-p", elem_id="top_p", step=0.05),
+            "max_new_tokens": gr.Number(first["max_new_tokens"], label="New tokens", elem_id="max_new_tokens"),
+            "seed": gr.Number(first["seed"], label="Seed", elem_id="seed"),
+            "chat": gr.Dropdown(list(CHAT), value=first["chat"], label="Prompt is read", elem_id="chat", filterable=False),
+            "agreement": gr.Slider(0, 1, first["agreement"], step=0.05, label="Agreement of the toy draft", elem_id="agreement",
+                                   visible=pair == "toy", buttons=[]),
+        }  # fmt: skip
+        picked = gr.Dropdown(
+            examples_of(pair), value=None, label="Example prompts", elem_id="examples", filterable=False
+        )
+    return more, picked

@@ -78,6 +78,6 @@ def page(request: pytest.FixtureRequest, browser: Browser, server: str) -> Itera
     opened.on("request", lambda sent: opened.hosts.add(sent.url.split("/")[2]) if "//" in sent.url else None)  # type: ignore[attr-defined]
     opened.set_default_timeout(PATIENCE_MS)
     opened.goto(server)
-    opened.locator(".sv-empty").wait_for()
+    opened.locator(".sv-player[data-ready] .sv-intro").wait_for()
     yield opened
     context.close()

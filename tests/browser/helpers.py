@@ -22,11 +22,17 @@ def run(page: Page) -> None:
     expect(page.locator("#status")).to_contain_text("target passes.")
 
 
-def number_field(page: Page, name: str) -> Locator:
-    """Return the number field of a control, unfolding More where it is inside."""
-    if name not in ("k", "temperature") and not page.locator("#seed").is_visible():
+def unfold_more(page: Page) -> None:
+    """Unfold the settings under More."""
+    if not page.locator("#seed").is_visible():
         page.locator("#more button").first.click()
         expect(page.locator("#chat input")).not_to_have_value("")
+
+
+def number_field(page: Page, name: str) -> Locator:
+    """Return the number field of a control, unfolding More where it is inside."""
+    if name not in ("k", "temperature"):
+        unfold_more(page)
     return page.locator(f"#{name} input[type=number]")
 
 
@@ -43,7 +49,9 @@ def set_number(page: Page, name: str, value: object) -> None:
 
 
 def choose(page: Page, name: str, text: str) -> None:
-    """Choose an entry of a menu."""
+    """Choose an entry of a menu, unfolding More where it is inside."""
+    if name != "recorded":
+        unfold_more(page)
     page.locator(f"#{name} input").click()
     page.get_by_role("option", name=text).click()
 
@@ -69,7 +77,9 @@ def open_file(page: Page, path: Path) -> None:
 
 def open_trace(page: Page, trace: dict[str, Any], folder: Path) -> None:
     """Write a trace, open it and wait until it is on screen."""
-    path = folder / "trace.json"
+    path = (
+        folder / f"trace-{len(list(folder.iterdir()))}.json"
+    )  # a browser does not notice the same file again
     path.write_text(json.dumps(trace))
     open_file(page, path)
     expect(page.locator("#status")).to_contain_text("Opened from a file.")
@@ -78,6 +88,29 @@ def open_trace(page: Page, trace: dict[str, Any], folder: Path) -> None:
 def complaint(page: Page, text: str) -> None:
     """Wait for a notice that holds `text`."""
     expect(page.locator("#status .sv-error")).to_contain_text(text)
+
+
+def unfold_speed(page: Page) -> None:
+    """Unfold the line with the speed so far."""
+    page.locator(".sv-fold").click()
+    expect(page.locator(".sv-speed")).to_be_visible()
+
+
+def go_to_step(page: Page, step: int) -> None:
+    """Go to the end of a step by its column in the skyline."""
+    page.locator(f'[data-column="{step}"]').click()
+    expect(page.locator(".sv-open")).to_have_attribute("data-row", str(step))
+
+
+def press(page: Page, *keys: str) -> None:
+    """Press keys one after the other."""
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def beat(page: Page) -> str:
+    """Return where the player says it stands."""
+    return page.locator(".sv-where").inner_text()
 
 
 def cell(page: Page, step: int, position: int, state: str) -> Locator:

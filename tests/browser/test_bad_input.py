@@ -13,7 +13,16 @@ from specviz import load_pair
 from specviz.errors import SpecVizError
 from specviz.toy import ToyCursor
 from specviz.ui import shelf
-from tests.browser.helpers import choose, complaint, downloaded_trace, open_file, open_trace, run, set_number
+from tests.browser.helpers import (
+    choose,
+    complaint,
+    downloaded_trace,
+    open_file,
+    open_trace,
+    press,
+    run,
+    set_number,
+)
 from tests.browser.traces import fixture_trace
 
 
@@ -47,7 +56,7 @@ def test_each_bad_input_is_named_and_the_previous_run_stays(page: Page) -> None:
 
 def test_weights_out_of_reach_are_a_sentence(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     run(page)
-    count = page.locator(".sv-cell").count()
+    count = page.locator(".sv-column").count()
 
     def unreachable(*_: Any, **__: Any) -> None:
         raise SpecVizError("There is no connection to fetch the weights: connect once, or choose toy.")
@@ -56,7 +65,7 @@ def test_weights_out_of_reach_are_a_sentence(page: Page, monkeypatch: pytest.Mon
     choose(page, "pair", "SmolLM2 135M Instruct")
     page.locator("#run").click()
     complaint(page, "There is no connection to fetch the weights: connect once, or choose toy.")
-    expect(page.locator(".sv-cell")).to_have_count(count)
+    expect(page.locator(".sv-column")).to_have_count(count)
 
 
 def test_stop_works_before_the_first_step(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +95,7 @@ def test_a_fault_inside_is_a_sentence_without_a_traceback(
 def test_a_file_that_is_no_trace_is_refused_and_the_run_stays(page: Page, tmp_path: Path) -> None:
     run(page)
     whole = downloaded_trace(page, tmp_path)
-    count = page.locator(".sv-cell").count()
+    count = page.locator(".sv-column").count()
     contents = {
         "hello.json": ("hello", "can't be read as JSON"),
         "cut.json": ('{"format": "specviz-trace", "version": 1, "steps": [', "cut short"),
@@ -97,9 +106,9 @@ def test_a_file_that_is_no_trace_is_refused_and_the_run_stays(page: Page, tmp_pa
         (tmp_path / name).write_text(text)
         open_file(page, tmp_path / name)
         complaint(page, answer)
-        expect(page.locator(".sv-cell")).to_have_count(count)
+        expect(page.locator(".sv-column")).to_have_count(count)
     open_trace(page, whole, tmp_path)
-    expect(page.locator(".sv-cell")).to_have_count(count)
+    expect(page.locator(".sv-column")).to_have_count(count)
 
 
 def test_a_csv_opens_as_the_same_grid(page: Page, tmp_path: Path) -> None:
@@ -109,7 +118,8 @@ def test_a_csv_opens_as_the_same_grid(page: Page, tmp_path: Path) -> None:
     trace = Trace(fixture_trace(steps=3))
     trace.to_csv(path)
     open_file(page, path)
-    expect(page.locator(".sv-step")).to_have_count(3)
+    expect(page.locator(".sv-column")).to_have_count(3)
+    press(page, "End")
     for step in trace.data["steps"]:
         for number, draft in enumerate(step["drafts"], start=1):
             expect(
@@ -118,5 +128,5 @@ def test_a_csv_opens_as_the_same_grid(page: Page, tmp_path: Path) -> None:
                 )
             ).to_have_count(1)
     page.locator(".sv-cell").first.click()
-    expect(page.locator(".sv-details")).not_to_contain_text("NaN")
-    expect(page.locator(".sv-details")).not_to_contain_text("undefined")
+    expect(page.locator(".sv-inspector")).not_to_contain_text("NaN")
+    expect(page.locator(".sv-inspector")).not_to_contain_text("undefined")

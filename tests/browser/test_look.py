@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import cell, open_trace, run
+from tests.browser.helpers import cell, go_to_step, open_trace, press, run, unfold_speed
 from tests.browser.traces import HOSTILE, WORDS, fixture_trace
 
 CONTRAST = """(selectors) => {
@@ -29,15 +29,20 @@ CONTRAST = """(selectors) => {
 }"""
 TEXTS = [
     ".sv-top h1", ".sv-top p", ".sv-prompt", ".sv-out", ".sv-about", ".sv-heading span", ".sv-number small", ".sv-cell .sv-q", ".sv-cell .sv-p",
-    ".sv-note span", ".sv-rejected .sv-token", ".sv-rejected .sv-glyph", ".sv-discarded .sv-token", ".sv-key", ".sv-say", ".sv-formula",
-    ".sv-facts dt", ".sv-facts dd", ".sv-card h3", ".sv-card p", ".sv-figure", ".sv-status span", "#run", "#csv", "#plain", "#prompt textarea",
-    "#k [data-testid=block-info]", "#chart .xtick text", "#chart .annotation-text", "footer button",
+    ".sv-note span", ".sv-rejected .sv-token", ".sv-rejected .sv-glyph", ".sv-discarded .sv-token", ".sv-key", ".sv-bracket span",
+    ".sv-connector span", ".sv-where", "[data-speed=slow]", "[data-speed=normal]", ".sv-more-speed", ".sv-card h3", ".sv-card p", ".sv-figure",
+    ".sv-status span", "#run", "#csv", "#plain", "#prompt textarea", "#k [data-testid=block-info]", "#chart .xtick text",
+    "#chart .annotation-text", "footer button",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 def test_text_can_be_read_in_both_schemes(page: Page) -> None:
     run(page)
+    unfold_speed(page)
+    press(page, "Home", "n", "ArrowRight", "ArrowRight")
+    while not page.locator(".sv-compact .sv-number small").count():
+        press(page, "n", "ArrowRight", "ArrowRight")
     page.locator("#chart .main-svg").first.wait_for()
     dark = page.evaluate("document.body.classList.contains('dark')")
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -49,6 +54,7 @@ def test_text_can_be_read_in_both_schemes(page: Page) -> None:
 
 def test_nothing_is_asked_of_any_other_host(page: Page, server: str) -> None:
     run(page)
+    unfold_speed(page)
     page.locator("#chart .main-svg").first.wait_for()
     assert page.hosts == {server.split("/")[2]}  # type: ignore[attr-defined]
     assert page.complaints == []  # type: ignore[attr-defined]
@@ -59,11 +65,13 @@ def test_hostile_tokens_are_text_everywhere(page: Page, tmp_path: Path) -> None:
     trace["prompt"]["text"] = HOSTILE[0] + HOSTILE[1] + HOSTILE[2]
     trace["settings"]["pair"] = HOSTILE[0]
     open_trace(page, trace, tmp_path)
-    for each in page.locator(".sv-cell").all()[::3]:
-        each.click()
+    names: set[str] = set()
+    for step in trace["steps"]:
+        go_to_step(page, step["step"])
+        page.locator(".sv-open .sv-cell").first.click()
+        names |= set(page.locator(".sv-open .sv-token").all_text_contents())
     assert page.evaluate("window.__pwned") is None
     expect(page.locator(".sv-player img, .sv-player script, .sv-player b b")).to_have_count(0)
-    names = set(page.locator(".sv-cell .sv-token").all_text_contents())
     for text in HOSTILE[:2] + HOSTILE[5:6]:
         assert text.replace(" ", "␣") in names
     assert {"⟨empty⟩", "⟨U+200B⟩", "⟨F0⟩", "⟨U+D800⟩", "⟨U+202E⟩שלום", "↵", "⇥", "x" * 400} <= names
@@ -73,14 +81,20 @@ def test_hostile_tokens_are_text_everywhere(page: Page, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", ["phone"], indirect=True)
 def test_a_phone_has_one_column_and_a_sheet(page: Page, tmp_path: Path) -> None:
     open_trace(page, fixture_trace(k=6, words=HOSTILE + WORDS), tmp_path)
+    press(page, "Shift+ArrowRight", "Shift+ArrowRight")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    details = page.locator(".sv-details")
-    expect(details).to_be_hidden()
-    page.locator(".sv-cell").first.click()
-    expect(details).to_be_in_viewport()
+    expect(page.locator(".sv-transport")).to_be_in_viewport()
+    inspector = page.locator(".sv-inspector")
+    expect(inspector).to_be_hidden()
+    page.locator(".sv-open .sv-cell").first.click()
+    expect(inspector).to_be_in_viewport()
     page.get_by_role("button", name="close").click()
-    expect(details).to_be_hidden()
-    size = page.locator(".sv-head .sv-token").first.evaluate(
+    expect(inspector).to_be_hidden()
+    lefts = page.locator(".sv-open .sv-cell").evaluate_all(
+        "nodes => nodes.map(node => node.getBoundingClientRect().left)"
+    )
+    assert len(set(lefts)) == 1
+    size = page.locator(".sv-open .sv-token").first.evaluate(
         "node => parseFloat(getComputedStyle(node).fontSize)"
     )
     assert size >= 16
@@ -88,9 +102,34 @@ def test_a_phone_has_one_column_and_a_sheet(page: Page, tmp_path: Path) -> None:
 
 def test_wide_steps_wrap_inside_the_page(page: Page, tmp_path: Path) -> None:
     open_trace(page, fixture_trace(k=16, steps=4), tmp_path)
+    press(page, "End")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    widths = page.locator(".sv-drafts .sv-cell").evaluate_all("nodes => nodes.map(node => node.clientWidth)")
-    assert min(widths) > 110
+    tops = page.locator(".sv-open .sv-drafts .sv-cell").evaluate_all(
+        "nodes => nodes.map(node => node.offsetTop)"
+    )
+    assert sorted(tops.count(top) for top in set(tops)) == [8, 8]
+
+
+@pytest.mark.parametrize("size", [(1600, 900), (1366, 640)])
+@pytest.mark.parametrize("k", [4, 8, 16])
+def test_nothing_needed_to_play_a_step_scrolls(
+    page: Page, tmp_path: Path, size: tuple[int, int], k: int
+) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    open_trace(page, fixture_trace(k=k, steps=30), tmp_path)
+    place = page.locator(".sv-transport").bounding_box()
+    for key in ["n", "ArrowRight", "ArrowRight", "End"]:
+        press(page, key)
+        for part in (".sv-ribbon", ".sv-transport", ".sv-open", ".sv-legend", ".sv-inspector", ".sv-fold"):
+            box = page.locator(part).bounding_box()
+            assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], (part, box)
+        assert page.locator(".sv-transport").bounding_box() == place
+    left, fold = page.locator(".sv-legend").bounding_box(), page.locator(".sv-fold").bounding_box()
+    assert left and fold and left["y"] + left["height"] <= fold["y"]
+    cut = page.locator(".sv-open .sv-cell").evaluate_all(
+        "nodes => nodes.filter(node => node.scrollHeight > node.clientHeight + 3).length"
+    )
+    assert cut == 0
 
 
 def test_a_character_split_over_tokens_is_one_in_the_text_and_bytes_in_the_cells(
@@ -106,6 +145,7 @@ def test_a_character_split_over_tokens_is_one_in_the_text_and_bytes_in_the_cells
     step["final"].update(q=None, mass=None)
     trace["token_ids"] = [0, 1, 2]
     open_trace(page, trace, tmp_path)
+    press(page, "End")
     assert "".join(page.locator(".sv-out").all_text_contents()) == "🙂a"
     expect(cell(page, 1, 1, "accepted").locator(".sv-token")).to_have_text("⟨F0⟩⟨9F⟩")
 
@@ -122,11 +162,11 @@ def test_an_accepted_end_token_has_no_final_draw_and_is_not_in_the_text(page: Pa
     trace["token_ids"], trace["stop"] = [end], "end"
     step["totals"]["tokens"] = 1
     open_trace(page, trace, tmp_path)
-    expect(page.locator(".sv-final")).to_have_text("none: the end token was kept")
+    press(page, "End")
+    expect(page.locator(".sv-open .sv-finals")).to_have_text("none: the end token was kept")
     expect(page.locator(".sv-out")).to_have_count(0)
     expect(page.locator(".sv-about")).to_contain_text("stopped at the end token")
-    cell(page, 1, 2, "discarded").click()
-    expect(page.locator(".sv-details .sv-say")).to_contain_text("the end token before it was kept")
+    expect(cell(page, 1, 2, "discarded")).to_contain_text("not looked at")
 
 
 def test_a_speedup_below_one_is_shown_as_below_one(page: Page, tmp_path: Path) -> None:
@@ -134,6 +174,7 @@ def test_a_speedup_below_one_is_shown_as_below_one(page: Page, tmp_path: Path) -
     trace["costs"] = {"target_ms": [10.0 + rows for rows in range(17)], "draft_ms": 12.0, "rest_ms": 2.0}
     trace["baseline"] = {"tokens": 20, "ms": 200.0, "token_ids": [0] * 20}
     open_trace(page, trace, tmp_path)
+    unfold_speed(page)
     for number in (2, 3):
         card = page.locator(".sv-card").nth(number)
         value = float(re.sub("[^0-9.]", "", card.locator(".sv-figure").inner_text()))

@@ -16,7 +16,19 @@ from playwright.sync_api import Page, expect
 from specviz import load_pair
 from specviz.toy import ToyCursor
 from specviz.ui import handlers, shelf
-from tests.browser.helpers import KEPT, cell, choose, download, downloaded_trace, run, set_number
+from tests.browser.helpers import (
+    KEPT,
+    beat,
+    cell,
+    choose,
+    download,
+    downloaded_trace,
+    go_to_step,
+    press,
+    run,
+    set_number,
+    unfold_speed,
+)
 
 
 def shown(text: str) -> float:
@@ -33,10 +45,10 @@ def test_every_cell_of_the_grid_shows_the_traces_numbers(page: Page, tmp_path: P
     set_number(page, "max_new_tokens", 24)
     run(page)
     trace = downloaded_trace(page, tmp_path)
-    expect(page.locator(".sv-step")).to_have_count(len(trace["steps"]))
-    cells = sum(len(step["drafts"]) + (step["final"] is not None) for step in trace["steps"])
-    expect(page.locator(".sv-cell")).to_have_count(cells)
+    expect(page.locator(".sv-column")).to_have_count(len(trace["steps"]))
     for step in trace["steps"]:
+        go_to_step(page, step["step"])
+        expect(page.locator(".sv-open .sv-cell")).to_have_count(len(step["drafts"]) + 1)
         for position, draft in enumerate(step["drafts"], start=1):
             here = cell(page, step["step"], position, draft["state"])
             expect(here.locator(".sv-token")).to_have_text("␣" + trace["tokens"][str(draft["id"])].strip())
@@ -46,7 +58,11 @@ def test_every_cell_of_the_grid_shows_the_traces_numbers(page: Page, tmp_path: P
                 continue
             assert_shows(here.locator(".sv-p").inner_text(), draft["p"])
             assert_shows(here.locator(".sv-coin").inner_text(), draft["coin"])
-            assert_shows(here.locator(".sv-ratio").inner_text(), draft["p"] / draft["q"])
+            chance = here.locator(".sv-chance").inner_text()
+            if draft["p"] >= draft["q"]:
+                assert chance == "always"
+            else:
+                assert float(chance.split()[0]) == pytest.approx(100 * draft["p"] / draft["q"], abs=0.51)
         kept = sum(draft["state"] == "accepted" for draft in step["drafts"])
         final = cell(page, step["step"], kept + 1, step["final"]["kind"])
         assert_shows(final.locator(".sv-p").inner_text(), step["final"]["p"])
@@ -74,8 +90,10 @@ def test_the_csv_opens_in_pandas_and_agrees_with_the_page(page: Page, tmp_path: 
     trace = downloaded_trace(page, tmp_path)
     table = pd.read_csv(download(page, "csv", tmp_path))
     counts = table.state.value_counts().to_dict()
+    alone = int((table.drafted == 0).sum())
     for state in ("accepted", "rejected", "discarded", "residual", "bonus"):
-        expect(page.locator(f'.sv-cell[data-state="{state}"]')).to_have_count(counts.get(state, 0))
+        shown_count = counts.get(state, 0) - (alone if state == "bonus" else 0)
+        expect(page.locator(f'.sv-key[data-next="{state}"] b')).to_have_text(str(shown_count))
     output = table[table.output_index.notna()].sort_values("output_index")
     assert output.token_id.tolist() == trace["token_ids"]
     assert "".join(output.token.map(json.loads)) == "".join(page.locator(".sv-out").all_text_contents())
@@ -85,6 +103,7 @@ def test_the_csv_opens_in_pandas_and_agrees_with_the_page(page: Page, tmp_path: 
 def test_the_figures_are_those_of_the_trace_and_the_chart_is_drawn(page: Page, tmp_path: Path) -> None:
     run(page)
     trace = downloaded_trace(page, tmp_path)
+    unfold_speed(page)
     totals = trace["steps"][-1]["totals"]
     drafts = [draft for step in trace["steps"] for draft in step["drafts"]]
     accepted = sum(draft["state"] == "accepted" for draft in drafts)
@@ -101,46 +120,6 @@ def test_the_figures_are_those_of_the_trace_and_the_chart_is_drawn(page: Page, t
     expect(page.locator("#chart .main-svg").first).to_be_visible()
     expect(page.locator("#chart")).to_contain_text("tokens per target pass, so far")
     assert page.complaints == []  # type: ignore[attr-defined]
-
-
-def test_a_chosen_cell_tells_the_rule_with_its_numbers(page: Page, tmp_path: Path) -> None:
-    run(page)
-    trace = downloaded_trace(page, tmp_path)
-    step = next(step for step in trace["steps"] if step["final"]["kind"] == "residual")
-    position = sum(draft["state"] == "accepted" for draft in step["drafts"]) + 1
-    cell(page, step["step"], position, "rejected").click()
-    details = page.locator(".sv-details")
-    expect(details.locator(".sv-formula")).to_contain_text("< min(1, p/q) = min(1, ")
-    expect(details.locator(".sv-formula")).to_contain_text("? no")
-    expect(details).to_contain_text(f"{step['drafts'][position - 1]['coin']:.6g}")
-    expect(details).to_contain_text("takes its place.")
-    cell(page, step["step"], position, "residual").click()
-    expect(details).to_contain_text("drawn from what the target is still owed")
-    expect(page.locator(".sv-cell.sv-chosen")).to_have_attribute("data-state", "residual")
-
-
-def test_the_grid_works_from_the_keyboard(page: Page) -> None:
-    run(page)
-    first = page.locator(".sv-cell").first
-    first.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("End")
-    page.keyboard.press("Enter")
-    expect(page.locator(".sv-where")).to_contain_text("step 2")
-    expect(page.locator(".sv-cell.sv-chosen")).to_be_focused()
-    expect(page.locator('.sv-cell[tabindex="0"]')).to_have_count(1)
-
-
-def test_the_legend_counts_and_goes_to_the_next(page: Page) -> None:
-    run(page)
-    key = page.locator('.sv-key[data-next="bonus"]')
-    bonuses = page.locator('.sv-cell[data-state="bonus"]:not([data-alone])')
-    expect(key.locator("b")).to_have_text(str(bonuses.count()))
-    key.click()
-    expect(bonuses.nth(0)).to_contain_class("sv-chosen")
-    key.click()
-    expect(bonuses.nth(1)).to_contain_class("sv-chosen")
-    expect(bonuses.nth(1)).to_be_in_viewport()
 
 
 def test_settings_reach_the_run(page: Page, tmp_path: Path) -> None:
@@ -183,7 +162,8 @@ def test_a_run_is_shown_as_it_comes_and_stop_keeps_what_there_is(
     set_number(page, "max_new_tokens", 200)
     page.locator("#run").click()
     expect(page.locator(".sv-player")).to_have_attribute("data-phase", "live")
-    expect(page.locator(".sv-step").nth(2)).to_be_attached()
+    expect(page.locator(".sv-column").nth(2)).to_be_attached()
+    expect(page.locator(".sv-where")).to_contain_text("…")
     expect(page.locator("#status")).to_contain_text("of 200 tokens")
     with page.expect_response(lambda answer: "queue/join" in answer.url or "/run/" in answer.url):
         page.locator("#stop").click()
@@ -193,7 +173,9 @@ def test_a_run_is_shown_as_it_comes_and_stop_keeps_what_there_is(
     trace = downloaded_trace(page, tmp_path)
     assert trace["stop"] == "stopped"
     assert 2 < len(trace["token_ids"]) < 200
-    expect(page.locator(".sv-step")).to_have_count(len(trace["steps"]))
+    expect(page.locator(".sv-column")).to_have_count(len(trace["steps"]))
+    press(page, "Home")
+    assert beat(page).startswith("step 1 of")
 
 
 def test_speedups_appear_when_they_have_been_measured(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,6 +190,7 @@ def test_speedups_appear_when_they_have_been_measured(page: Page, monkeypatch: p
     expect(page.locator("#prompt textarea")).not_to_have_value("1 15 42")
     page.locator("#prompt textarea").fill("1 15 42 1 15")
     run(page)
+    unfold_speed(page)
     modelled, measured = page.locator(".sv-card").nth(2), page.locator(".sv-card").nth(3)
     expect(modelled.locator(".sv-figure")).to_have_text(re.compile(r"^\d+\.\d\d×$"))
     expect(measured.locator(".sv-figure")).to_have_text("–")

@@ -1,0 +1,70 @@
+// Where a position's mass goes: what the draft delivers, what it drafts too often, what the target is still owed. Numbers only.
+
+const AXIS_ENDS = [0.05, 0.1, 0.25, 0.5, 1];
+
+const sumOf = (numbers) => numbers.reduce((total, x) => total + x, 0);
+
+const laneFrom = (id, p, q, both, raw) => ({ id, p, q, both, owed: Math.max(0, p - both), over: Math.max(0, q - both), raw });
+
+// Every token of a row; a law that is not there (a bonus has no draft) counts as nothing.
+const tokensOf = (row) => row.ids.map((id, i) => {
+  const [p, q] = [row.p?.[i] ?? 0, row.q?.[i] ?? 0];
+  const raw = row.p_raw ? { p: row.p_raw[i], q: row.q_raw?.[i] ?? 0 } : null;
+  return laneFrom(id, p, q, Math.min(p, q), raw);
+});
+
+// What is known before the target's pass is the draft's law alone.
+const weightOf = (token, drafting) => (drafting ? token.q : Math.max(token.p, token.q));
+const rawWeightOf = (token, drafting) => (token.raw ? weightOf(token.raw, drafting) : 0);
+
+const byWeight = (drafting) => (a, b) => weightOf(b, drafting) - weightOf(a, drafting)
+  || rawWeightOf(b, drafting) - rawWeightOf(a, drafting) || a.id - b.id;
+
+const restLane = (row, unshown) => {
+  const total = (name) => sumOf(unshown.map((token) => token[name]));
+  const [p, q, both] = [row.p_rest + total('p'), (row.q_rest ?? 0) + total('q'), (row.overlap_rest ?? 0) + total('both')];
+  return laneFrom(null, p, q, Math.min(p, q, both), null);
+};
+
+// The lanes of a chart: the tokens that must be seen, then the likeliest, `most` in all, and the rest as one lane.
+const lanesOf = (row, seen, most, drafting = false) => {
+  const tokens = tokensOf(row).sort(byWeight(drafting));
+  const first = seen.map((id) => tokens.find((token) => token.id === id)).filter(Boolean);
+  const chosen = [...first.slice(0, 1), ...tokens.filter((token) => !first.includes(token)).slice(0, most - first.length), ...first.slice(1)];
+  const shown = [...chosen.slice(0, 1), ...chosen.slice(1).sort(byWeight(drafting))];
+  return [...shown, restLane(row, tokens.filter((token) => !chosen.includes(token)))];
+};
+
+// The axis fits the tokens; the rest may be cut where it would dwarf them.
+const axisOf = (lanes, withRaw, drafting = false) => {
+  const longest = Math.max(0, ...lanes.filter((each) => each.id !== null)
+    .flatMap((each) => [weightOf(each, drafting), withRaw ? rawWeightOf(each, drafting) : 0]));
+  return AXIS_ENDS.find((end) => longest <= end) ?? 1;
+};
+
+// What a lane gets where replacements are drawn from p itself instead of from what is owed.
+const fromP = (each, mass) => each.both + mass * each.p;
+
+// How far the output is then from p in all. What is not in the row is known as a lump only, so these are two bounds.
+const offBy = (row, mass) => {
+  const rest = restLane(row, []);
+  const shown = sumOf(tokensOf(row).map((token) => Math.max(0, fromP(token, mass) - token.p)));
+  return [shown + Math.max(0, fromP(rest, mass) - rest.p), shown + rest.both * mass];
+};
+
+// The law that a final token was drawn from, as the pieces of [0, 1) that its tokens hold, in the order of the draw.
+const piecesOf = (row, final) => row.ids.map((id, i) => {
+  if (id === final?.id) return { id, low: final.low, high: final.high };
+  const chance = final?.kind === 'bonus' || final?.fallback ? row.p[i] : Math.max(0, row.p[i] - row.q[i]) / final.mass;
+  return { id, low: row.low[i], high: Math.min(1, row.low[i] + chance) };
+}).filter((piece) => piece.high - piece.low > 0).sort((a, b) => a.low - b.low);
+
+// The same for p itself, whose intervals the row of a rejected draft does not hold: largest first, the rest last.
+const piecesOfP = (lanes) => {
+  let low = 0;
+  return lanes.filter((each) => each.id !== null && each.p > 0).map((each) => {
+    const piece = { id: each.id, low, high: Math.min(1, low + each.p) };
+    low = piece.high;
+    return piece;
+  });
+};

@@ -1,0 +1,51 @@
+// The whole run as a skyline: a column a step, as high as the tokens it gave; where one clicks or drags, the player goes.
+
+const MARKS = { residual: '↻', bonus: '+' };
+
+const column = (step, tallest) => {
+  const gained = cellsOf(step).filter(inOutput).length;
+  const node = make('div', 'sv-column', make('b', '', step.k ? MARKS[step.final?.kind] ?? '' : ''), make('i'));
+  node.dataset.column = step.step;
+  node.title = `step ${step.step}: ${count(gained, 'token', 'tokens')}`;
+  node.lastElementChild.style.height = `${(100 * gained) / tallest}%`;
+  return node;
+};
+
+const drawSkyline = (place, trace) => {
+  const tallest = Math.max(1, trace.settings.k + 1);
+  if (place.dataset.run !== trace.run_id) place.replaceChildren();
+  place.dataset.run = trace.run_id;
+  place.append(...trace.steps.slice(place.children.length).map((step) => column(step, tallest)));
+  place.toggleAttribute('data-narrow', trace.steps.length > 40);
+  place.setAttribute('aria-valuemin', trace.steps[0]?.step ?? 0);
+  place.setAttribute('aria-valuemax', trace.steps.at(-1)?.step ?? 0);
+};
+
+const markSkyline = (place, beat, words) => {
+  [...place.children].forEach((node) => {
+    const number = Number(node.dataset.column);
+    const when = number < beat.step ? 'past' : number === beat.step ? 'now' : '';
+    if (node.dataset.when !== when) node.dataset.when = when;
+  });
+  place.setAttribute('aria-valuenow', beat.step);
+  place.setAttribute('aria-valuetext', words);
+};
+
+const stepUnder = (place, event) => {
+  const box = place.getBoundingClientRect();
+  const share = Math.min(0.999, Math.max(0, (event.clientX - box.left) / box.width));
+  const node = [...place.children].findLast((each) => each.offsetLeft - place.offsetLeft <= share * box.width) ?? place.firstElementChild;
+  return node ? Number(node.dataset.column) : null;
+};
+
+const listenToSkyline = (place) => {
+  const scrub = (event) => {
+    const step = stepUnder(place, event);
+    if (step !== null && (event.type === 'pointerdown' || currentBeat().step !== step)) moveToStep(step);
+  };
+  place.addEventListener('pointerdown', (event) => {
+    place.setPointerCapture(event.pointerId);
+    scrub(event);
+  });
+  place.addEventListener('pointermove', (event) => { if (place.hasPointerCapture(event.pointerId)) scrub(event); });
+};
