@@ -21,7 +21,7 @@ def summary(data: Mapping[str, Any]) -> dict[str, Any]:
     overlap_mean: mean of sum(min(p, q)) over examined positions, the estimate of alpha with the least variance.
     tokens_per_pass: emitted tokens / target passes. expected_tokens_per_pass: (1 - alpha^(K+1)) / (1 - alpha),
     Leviathan et al., equation (1), with alpha = acceptance_examined.
-    speedup_modelled, speedup_measured: see `speedups`.
+    speedup_modelled, speedup_measured: see `speedups`. speedup_ideal: see `ideal_speedup`.
     """
     steps = data["steps"]
     drafts = [draft for step in steps for draft in step["drafts"]]
@@ -46,6 +46,7 @@ def summary(data: Mapping[str, Any]) -> dict[str, Any]:
         "tokens_per_pass": _ratio(totals["tokens"], totals["target_passes"]),
         "expected_tokens_per_pass": None if alpha is None else expected_tokens(alpha, data["settings"]["k"]),
         **last,
+        "speedup_ideal": ideal_speedup(data),
     }
 
 
@@ -97,6 +98,19 @@ def speedups(data: Mapping[str, Any]) -> list[dict[str, float | None]]:
             }
         )
     return figures
+
+
+def ideal_speedup(data: Mapping[str, Any]) -> float | None:
+    """Return the modelled speedup if a pass over k + 1 rows cost what one row does and the engine nothing (v = 1, o = 0).
+
+    This is what Leviathan et al., Theorem 3.8, count. None without costs.
+    """
+    costs, steps = data.get("costs"), data["steps"]
+    if not costs or not steps:
+        return None
+    row_ms = costs["target_ms"][0]
+    spent_ms = sum(row_ms + step["k"] * costs["draft_ms"] for step in steps)
+    return _ratio(steps[-1]["totals"]["tokens"] * row_ms, spent_ms)
 
 
 def _measured(baseline: Mapping[str, Any] | None, tokens: int, ms: float) -> float | None:

@@ -27,7 +27,7 @@ def finished(trace: Trace, recorded: Recorded | None = None, made: bool = False)
             "made": made,
             "recorded": recorded and {**asdict(recorded), "first": recorded == entries()[0]},
             "trace": trace.data,
-            "figures": {**summary(trace.data), "speedup_ideal": ideal_speedup(trace.data)},
+            "figures": summary(trace.data),
         }
     )
 
@@ -41,16 +41,6 @@ def live(trace: Trace, sent: int) -> str:
     used = {str(cell["id"]) for step in steps for cell in [*step["drafts"], step["final"]] if cell}
     tokens = {token: text for token, text in trace.data["tokens"].items() if token in used}
     return _json({"live": True, "trace": {**trace.data, "steps": steps, "tokens": tokens, "token_ids": []}})
-
-
-def ideal_speedup(data: Mapping[str, Any]) -> float | None:
-    """Return Leviathan's speedup, in which extra rows of a target pass and the engine's own time cost nothing."""
-    costs, steps = data["costs"], data["steps"]
-    if not costs or not steps:
-        return None
-    return steps[-1]["totals"]["tokens"] / sum(
-        1 + step["k"] * costs["draft_ms"] / costs["target_ms"][0] for step in steps
-    )
 
 
 def _slim(step: Mapping[str, Any]) -> dict[str, Any]:

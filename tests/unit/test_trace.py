@@ -175,6 +175,8 @@ def test_a_speedup_is_empty_without_costs_or_baseline_and_may_be_below_one(pair)
         assert figure["speedup_modelled"] == pytest.approx(step["totals"]["tokens"] / spent)
     assert 0 < figures[-1]["speedup_measured"] < 1
     assert trace.metrics["speedup_modelled"] == figures[-1]["speedup_modelled"]
+    ideal = sum(1 + 0.4 * step["k"] for step in trace.data["steps"])
+    assert trace.metrics["speedup_ideal"] == pytest.approx(len(trace.token_ids) / ideal)
 
 
 def test_costs_are_measured_for_every_number_of_rows(pair):
@@ -228,8 +230,30 @@ def test_a_trace_that_is_cut_short_anywhere_is_refused(trace, opens):
     text = trace.to_json() if opens == "json" else trace.to_csv()
     body = text.index("\n") + 1 if opens == "csv" else 1
     for end in [*range(body + 1, len(text), len(text) // 97), *range(len(text) - 60, len(text))]:
+        if opens == "csv" and text[end - 1] == "\n":
+            continue  # between two rows: see below
         with pytest.raises(SpecVizError, match=r"cut short|damaged"):
             (Trace.from_json if opens == "json" else Trace.from_csv)(text[:end])
+
+
+def whole_steps(text):
+    """Return after how many rows a CSV's steps end."""
+    steps = pd.read_csv(io.StringIO(text)).step.tolist()
+    return {row + 1 for row in range(len(steps) - 1) if steps[row] != steps[row + 1]}
+
+
+def test_a_csv_that_is_cut_between_two_rows_of_a_step_is_refused_and_between_steps_is_a_shorter_run(trace):
+    text = trace.to_csv()
+    lines = text.splitlines(keepends=True)
+    for rows in range(1, len(lines) - 1):
+        shorter = "".join(lines[: rows + 1])
+        if rows in whole_steps(text):
+            assert (
+                Trace.from_csv(shorter).token_ids == trace.token_ids[: len(Trace.from_csv(shorter).token_ids)]
+            )
+        else:
+            with pytest.raises(SpecVizError, match=r"cut short|damaged"):
+                Trace.from_csv(shorter)
 
 
 def test_a_trace_of_a_newer_version_says_what_to_do(trace):
