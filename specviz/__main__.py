@@ -85,7 +85,7 @@ def parser() -> Parser:
     to_bench.add_argument(
         "--draft-quality",
         action="store_true",
-        help="instead: how well the draft is accepted on 200 held-out prompts, by kind and position (an hour on two cores)",
+        help="instead: how well the draft is accepted on 200 held-out prompts, by kind and position; takes long",
     )
     to_bench.add_argument("--json", metavar="FILE", help="write the figures as JSON")
 
