@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specviz.theory import expected_tokens
+
 SHORTEST_MEASURED = 8
 EXAMINED = ("accepted", "rejected")
 
@@ -68,11 +70,6 @@ def by_position(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
             {"position": index + 1, "examined": accepted + states.count("rejected"), "accepted": accepted}
         )
     return counts
-
-
-def expected_tokens(alpha: float, k: int) -> float:
-    """Return the expected tokens per target pass at acceptance rate alpha: Leviathan et al., equation (1)."""
-    return k + 1.0 if alpha >= 1 else (1 - alpha ** (k + 1)) / (1 - alpha)
 
 
 def speedups(data: Mapping[str, Any]) -> list[dict[str, float | None]]:

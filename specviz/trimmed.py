@@ -75,6 +75,14 @@ class TrimmedModel(nn.Module):
         return TrimmedOutput(self.head(hidden[:, -logits_to_keep:]), cache)
 
 
+def vocabulary_size(folder: str | Path) -> int:
+    """Return how many of the target's tokens the draft in `folder` knows, from its map's header alone."""
+    from safetensors import safe_open
+
+    with safe_open(Path(folder) / MAP, "pt") as tensors:
+        return int(tensors.get_slice("id_map").get_shape()[0])
+
+
 def load_trimmed(folder: str | Path, target: LoadedModel, device: str | None = None) -> TrimmedModel:
     """Load the draft in `folder` for `target`, in the target's dtype, onto `device` (the target's by default).
 

@@ -10,9 +10,9 @@ import torch
 from specviz import Sampling
 from specviz.exactness import continued, enumerate_step, table_law, total_variation
 from specviz.fixture import FOUR, FOUR_DRAFT, PROMPT, START, P, Q, fixture_pair, table_pair
-from specviz.metrics import expected_tokens
 from specviz.recording import overlap
 from specviz.sampling import residual
+from specviz.theory import expected_tokens
 
 HOT = Sampling(1.0)
 STEP_LAW = {

@@ -1,6 +1,6 @@
 import pytest
 
-from specviz.metrics import by_position, engine_overhead, expected_tokens, summary
+from specviz.metrics import by_position, engine_overhead, summary
 
 
 def step(*states, tokens, overlap=0.5, final="bonus"):
@@ -44,14 +44,6 @@ def test_nothing_drafted_has_no_acceptance_rather_than_zero():
     empty = summary(data())
     assert empty["tokens"] == 0
     assert empty["tokens_per_pass"] is empty["speedup_measured"] is None
-
-
-@pytest.mark.parametrize(
-    ("alpha", "k", "expected"),
-    [(0.5, 4, 1.9375), (0.8, 4, 3.3616), (0.8, 1, 1.8), (0.9, 4, 4.0951), (1, 4, 5), (0, 4, 1)],
-)
-def test_the_expected_tokens_are_those_of_the_closed_form(alpha, k, expected):
-    assert expected_tokens(alpha, k) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_overhead_is_the_share_of_time_outside_the_forwards():
