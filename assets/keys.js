@@ -19,7 +19,7 @@ const typing = (target) => target.closest?.('input, textarea, select, [contented
 const ownsKey = (target, key) => (key === ' ' || key === 'Enter') && target.closest?.('button, a, summary, [role="button"], [role="gridcell"]');
 
 const pressKey = (event) => {
-  if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || typing(event.target) || ownsKey(event.target, event.key)) return;
+  if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || root.offsetParent === null || typing(event.target) || ownsKey(event.target, event.key)) return;
   const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (!act || state.trace === null) return;
   event.preventDefault();

@@ -37,6 +37,7 @@ const drawLine = () => {
 
 const drawInspected = () => {
   const cell = shownCell();
+  window.specvizSpot = cell && { step: cell.step, position: cell.position, state: cell.state }; // for the labs
   const step = cell && state.clock.steps[cell.step];
   const known = cell && kindOf(step, cell.step < currentBeat().step ? viewOf(step, beatsOfStep(step).at(-1)) : currentView(), cellsOf(step).find((each) => sameCell(each, cell)));
   drawInspector(part('details'), state.trace, cell && { step: cell.step, position: cell.position, state: cell.state }, known);
@@ -109,6 +110,7 @@ const playingChanged = () => {
 };
 
 const drawWithoutSteps = () => {
+  window.specvizSpot = null;
   ['open', 'clock', 'legend', 'sofar', 'where', 'skyline'].forEach((name) => part(name).replaceChildren());
   part('past').firstElementChild.replaceChildren();
   drawLine();
@@ -122,7 +124,7 @@ const draw = () => {
   if (!message) return;
   takeMessage(message);
   if (!message.live) ['grid', 'ribbon', 'skyline'].forEach((name) => { part(name).dataset.run = ''; }); // whatever was drawn may have changed
-  state.at = linkedBeat() ?? state.at;
+  state.at = askedBeat() ?? linkedBeat() ?? state.at;
   window.specvizRun = askedFor(state.trace);
   tellControls();
   output = outputOf(state.trace);
@@ -132,6 +134,7 @@ const draw = () => {
   if (hasBeats()) drawBeat();
   else drawWithoutSteps();
   playingChanged();
+  if (!message.live) window.dispatchEvent(new Event('specviz:run')); // for the labs
 };
 
 // On a phone the inspector is a sheet from below; elsewhere it always stands beside the grid.
@@ -191,6 +194,7 @@ part('past').addEventListener('focusin', (event) => {
 });
 listenToSkyline(part('skyline'));
 listenToPage();
+listenToLessons();
 new ResizeObserver(resized).observe(part('left'));
 
 watch('value', draw);

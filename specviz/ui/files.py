@@ -36,9 +36,10 @@ class Outbox:
 
 
 def file_name(trace: Trace) -> str:
-    """Return a file's name that says what was run, made of harmless characters."""
+    """Return a file's name that says what was run, a deliberate mistake included, made of harmless characters."""
     settings = trace.data["settings"]
-    name = f"specviz-{settings['pair']}-k{settings['k']}-t{settings['temperature']:g}-seed{settings['seed']}-{trace.data['run_id']}"
+    mistake = f"-MISTAKE-{settings['fault']}" if settings["fault"] else ""
+    name = f"specviz-{settings['pair']}{mistake}-k{settings['k']}-t{settings['temperature']:g}-seed{settings['seed']}-{trace.data['run_id']}"
     return re.sub(r"[^A-Za-z0-9.-]+", "_", name)
 
 

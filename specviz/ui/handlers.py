@@ -30,7 +30,7 @@ from specviz.ui.settings import Settings, plain_options, read_settings
 from specviz.ui.shelf import POLL_S, TOY, Shelf
 
 MODEL = "model"
-OUTPUTS = ("status", "player", "chart", "csv", "json", "plain", "trace", "run", "stop")
+OUTPUTS = ("status", "player", "chart", "csv", "json", "plain", "trace", "run", "stop", "shown")
 LIVE_EVERY_S = 0.15
 
 log = logging.getLogger(__name__)
@@ -57,18 +57,23 @@ def at_rest(**parts: Any) -> Update:
     return update(run=gr.update(visible=True, interactive=True), stop=gr.update(visible=False), **parts)
 
 
-def refusing(events: Iterable[Update]) -> Iterator[Update]:
-    """Pass events on; where one fails, say so in one sentence and leave what is on screen as it is."""
+def _refused(line: str) -> Update:
+    return at_rest(status=line)
+
+
+def refusing(events: Iterable[Update], refused: Callable[[str], Update] = _refused) -> Iterator[Update]:
+    """Pass events on; where one fails, say so in one sentence and leave what is on screen as it is.
+
+    `refused` makes the last event from the status line that says it; without it, that of a run.
+    """
     try:
         yield from events
     except SpecVizError as error:
-        yield at_rest(status=messages.status(str(error), "error"))
+        yield refused(messages.status(str(error), "error"))
     except Exception as error:
         log.exception("a handler failed")
-        yield at_rest(
-            status=messages.status(
-                f"SpecViz failed ({type(error).__name__}): the server's log says why.", "error"
-            )
+        yield refused(
+            messages.status(f"SpecViz failed ({type(error).__name__}): the server's log says why.", "error")
         )
 
 
@@ -96,7 +101,8 @@ class Handlers:
 
     def run(self, request: gr.Request, *values: Any) -> Iterator[Update]:
         """Run the settings `values` (in the order of `read_settings`) and show each step as it comes."""
-        yield from refusing(self._run(str(request.session_hash), values))
+        visitor = str(request.session_hash)
+        yield from refusing(self.shelf.claimed(visitor, "A run", self._run(visitor, values)))
 
     def _run(self, visitor: str, values: tuple[Any, ...]) -> Iterator[Update]:
         settings = read_settings(*values)
@@ -149,6 +155,8 @@ class Handlers:
     def _whole(self, trace: Trace, line: str, ours: bool = True, entry: Recorded | None = None) -> Update:
         """Show a whole run; only one of `ours`, made here and just now, can be compared with the plain loop."""
         csv, json = self._outbox.write(trace)
+        if ours:
+            self.shelf.made.append(trace.data["run_id"])
         return at_rest(
             status=messages.status(line),
             player=messages.finished(trace, entry, ours),
@@ -159,7 +167,13 @@ class Handlers:
                 interactive=ours and trace.data["settings"]["pair"] != TOY and trace.data["baseline"] is None
             ),
             trace=trace if ours else None,
+            shown=trace,
         )
+
+    def show_made(self, request: gr.Request, trace: Trace, line: str) -> Update:
+        """Show a run that a lab has made."""
+        self._shown[str(request.session_hash)] = trace.data["run_id"]
+        return self._whole(trace, line)
 
     def leave(self, request: gr.Request) -> None:
         """Forget a visitor who closed the page."""

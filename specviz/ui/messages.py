@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from specviz import Trace
 from specviz.metrics import summary
@@ -16,12 +16,48 @@ OVERLAP = 2
 
 def status(text: str, tone: str = "quiet", share: float | None = None) -> str:
     """Return a status line: tone quiet, busy or error; share from 0 to 1 draws a bar."""
-    return _json({"text": text, "tone": tone, "share": share})
+    return as_json({"text": text, "tone": tone, "share": share})
+
+
+class Card(NamedTuple):
+    """A figure of a lab: value None is "not measured yet"; tone colours the last note: measured or recorded."""
+
+    title: str
+    value: str | None
+    notes: tuple[str, ...] = ()
+    tone: str | None = None
+
+
+class GridCell(NamedTuple):
+    """A cell of a lab's table: shade from 0 to 1 behind the text, None for none; the best of its row is framed."""
+
+    text: str
+    note: str = ""
+    shade: float | None = None
+    best: bool = False
+
+
+class Grid(NamedTuple):
+    """A lab's table: its heads, and for each row a head and its cells."""
+
+    caption: str
+    corner: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[GridCell]]]
+
+
+def panel(cards: Sequence[Card] = (), grid: Grid | None = None, lines: Sequence[str] = ()) -> str:
+    """Return a lab's figures, table and sentences."""
+    table = grid and {
+        **grid._asdict(),
+        "rows": [{"head": head, "cells": [cell._asdict() for cell in cells]} for head, cells in grid.rows],
+    }
+    return as_json({"cards": [card._asdict() for card in cards], "grid": table, "lines": list(lines)})
 
 
 def finished(trace: Trace, recorded: Recorded | None = None, made: bool = False) -> str:
     """Return a whole run with its figures: one of the gallery with what that says of it, or one `made` just now."""
-    return _json(
+    return as_json(
         {
             "live": False,
             "made": made,
@@ -40,7 +76,7 @@ def live(trace: Trace, sent: int) -> str:
     steps = [_slim(step) for step in trace.data["steps"][max(0, sent - OVERLAP) :]]
     used = {str(cell["id"]) for step in steps for cell in [*step["drafts"], step["final"]] if cell}
     tokens = {token: text for token, text in trace.data["tokens"].items() if token in used}
-    return _json({"live": True, "trace": {**trace.data, "steps": steps, "tokens": tokens, "token_ids": []}})
+    return as_json({"live": True, "trace": {**trace.data, "steps": steps, "tokens": tokens, "token_ids": []}})
 
 
 def _slim(step: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,6 +84,6 @@ def _slim(step: Mapping[str, Any]) -> dict[str, Any]:
     return {**step, "drafts": [{**draft, "row": None} for draft in step["drafts"]], "final": final}
 
 
-def _json(value: Mapping[str, Any] | Sequence[Any]) -> str:
+def as_json(value: Mapping[str, Any] | Sequence[Any]) -> str:
     """JSON in which nothing looks like a tag, wherever Gradio may put it."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

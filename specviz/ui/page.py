@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gradio as gr
 
-from specviz.ui import api, parts, step_tab
+from specviz.ui import api, exactness_tab, hardware_tab, learn_tab, parts, speed_tab, step_tab
 from specviz.ui.handlers import Handlers
 from specviz.ui.shelf import Shelf
 
 BAR = """<header class="sv-top"><h1>SpecViz</h1><p>speculative decoding, step by step</p></header>"""
 KEEP_FILES_S = 3600
+LABS = (
+    ("exactness", "Exactness", exactness_tab.build),
+    ("speed", "Speed", speed_tab.build),
+    ("hardware", "Hardware", hardware_tab.build),
+    ("learn", "Learn", learn_tab.build),
+)
+WRITE_TAB = """() => document.addEventListener('click', ({ target }) => {
+  const tab = target.closest('#tabs [role="tab"]');
+  if (!tab) return;
+  const query = new URLSearchParams(window.location.search);
+  query.set('tab', tab.dataset.tabId);
+  window.history.replaceState(window.history.state, '', '?' + query);
+})"""  # on a press only: Gradio selects the first tab by itself before the server has read the link
 
 
 def build_page(shelf: Shelf, first_pair: str, opening: str | None = None) -> gr.Blocks:
@@ -22,8 +37,24 @@ def build_page(shelf: Shelf, first_pair: str, opening: str | None = None) -> gr.
             gr.HTML(BAR, apply_default_css=False, elem_id="top")
             loading = parts.status_line("loading")
             bar = step_tab.tools()
-        step_tab.build(page, handlers, bar, first_pair, opening)
+        with gr.Tabs(selected="step", elem_id="tabs", overflow_behavior="wrap") as tabs:
+            with gr.Tab("Step through", id="step", elem_id="tab-step"):
+                screen = step_tab.build(page, handlers, bar, first_pair, opening)
+            built: dict[str, Any] = {}
+            for name, title, build in LABS:
+                with gr.Tab(title, id=name, elem_id=f"tab-{name}") as tab:
+                    built[name] = build(tab, shelf, screen.shown)
+        exactness_tab.connect(built["exactness"], handlers, screen)
+        learn_tab.connect(built["learn"], handlers, screen)
         api.build(shelf)
         page.load(handlers.greet, None, [loading], concurrency_limit=None, **step_tab.PRIVATE)
         page.unload(handlers.leave)
+        page.unload(built["speed"].stop)
+        page.load(_linked_tab, None, [tabs], js=WRITE_TAB, **step_tab.PRIVATE)
     return page
+
+
+def _linked_tab(request: gr.Request) -> Any:
+    """Open the tab that a link names; any other name leaves the page where it is."""
+    name = request.query_params.get("tab")
+    return gr.Tabs(selected=name) if name in {lab[0] for lab in LABS} else gr.skip()

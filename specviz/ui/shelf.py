@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
+from typing import TypeVar
 
 from specviz import Pair, load_pair, measure_costs, pairs, with_draft
 from specviz.errors import SpecVizError
@@ -19,7 +20,10 @@ from specviz.trace import Costs
 POLL_S = 0.2
 IDLE_S = 5.0
 MOST_LOADED = 3
+MADE_KEPT = 4096
 TOY = "toy"
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +63,14 @@ class Load:
 
 
 class Shelf:
-    """The loaded pairs, their measured costs, and whose turn it is."""
+    """The loaded pairs, their measured costs, whose turn it is, and the ids of the runs `made` in this process."""
 
     def __init__(self) -> None:
         self._loads: OrderedDict[str, Load] = OrderedDict()
         self._costs: dict[tuple[str, str], Costs] = {}
         self._measuring: set[tuple[str, str]] = set()
+        self._doing: dict[str, str] = {}
+        self.made: deque[str] = deque(maxlen=MADE_KEPT)
         self._lock = Lock()
         self._turn = Lock()
         self._waiting = 0
@@ -144,6 +150,17 @@ class Shelf:
             self._last_use = time.monotonic()
             self._turn.release()
 
+    def claimed(self, visitor: str, what: str, work: Iterator[T]) -> Iterator[T]:
+        """Pass on what a visitor's work yields; raises SpecVizError where other work of theirs is going."""
+        with self._lock:
+            if other := self._doing.get(visitor):
+                raise SpecVizError(f"{other} is going on: stop it, or wait until it has ended.")
+            self._doing[visitor] = what
+        try:
+            yield from work
+        finally:
+            self._doing.pop(visitor, None)
+
     def costs(self, name: str, draft: str) -> Costs | None:
         """Return what was measured for a pair and the name of its draft, or None where it has not been."""
         return self._costs.get((name, draft))
@@ -162,12 +179,22 @@ class Shelf:
         while not self._idle() or not self._turn.acquire(timeout=POLL_S):
             time.sleep(POLL_S)
         try:
-            self._costs[key] = measure_costs(pair)
+            if key not in self._costs:
+                self._costs[key] = measure_costs(pair)
         except SpecVizError:
             log.exception("the timings of %s could not be measured", pair.name)
         finally:
             self._measuring.discard(key)
             self._turn.release()
+
+    def lines_until_measured(self, pair: Pair) -> Iterator[str]:
+        """Yield what is going on until a pair's costs have been measured, now, whether they had been or not."""
+        yield from self.lines_until_free(pair.name)
+        try:
+            yield "Measuring: a target pass over 1 to 17 rows, a draft forward, a step's rest. A few seconds."
+            self._costs[pair.name, pair.draft_name] = measure_costs(pair)
+        finally:
+            self.free(pair.name)
 
     def _idle(self) -> bool:
         return not self._waiting and time.monotonic() - self._last_use > IDLE_S

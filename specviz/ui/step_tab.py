@@ -47,6 +47,14 @@ class Buttons(NamedTuple):
     stop: gr.Button
 
 
+class Screen(NamedTuple):
+    """What the first tab shows, for the labs: the trace on screen (None while there is none), what draws it, the controls."""
+
+    shown: gr.State
+    outputs: list[Any]
+    described: list[Any]
+
+
 class Tools(NamedTuple):
     """What stands in the bar at the top: how it goes, and files."""
 
@@ -66,9 +74,9 @@ def tools() -> Tools:
     )
 
 
-def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, opening: str | None) -> None:
+def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, opening: str | None) -> Screen:
     """Lay out the tab and connect it; it opens on the recorded run `opening` where there is one."""
-    shown, first = None, default_values(first_pair)
+    trace, shown, first = None, None, default_values(first_pair)
     if opening:
         trace = gallery.open_recorded(opening)
         first |= values_of(trace.data)
@@ -78,10 +86,11 @@ def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, open
     with gr.Column(elem_id="figures"):
         plain = gr.Button("Time the plain loop", elem_id="plain", size="sm", interactive=False)
         chart = gr.Plot(show_label=False, container=False, elem_id="chart", visible=False)
-    trace_state = gr.State(None)
+    trace_state, shown_state = gr.State(None), gr.State(trace)
     bridge = gr.Textbox(visible="hidden", elem_id="bridge")
     outputs = [
         bar.status, player, chart, bar.csv, bar.json, plain, trace_state, buttons.run, buttons.stop,
+        shown_state,
     ]  # fmt: skip
     _connect_runs(handlers, controls, buttons, plain, trace_state, outputs)
     latest = {"trigger_mode": "always_last", **PRIVATE}
@@ -93,6 +102,7 @@ def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, open
     gr.on([each.change for each in controls], None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
     page.load(None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
     page.load(handlers.follow_link(first_pair, opening), None, [*outputs, *described], **PRIVATE)
+    return Screen(shown_state, outputs, described)
 
 
 def _connect_runs(

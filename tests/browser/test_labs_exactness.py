@@ -1,0 +1,63 @@
+"""The exactness lab as a visitor uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from specviz import Trace, replay
+from tests.browser.helpers import downloaded_trace, open_file, press, run
+
+
+def open_lab(page: Page) -> None:
+    page.locator('[role="tab"][data-tab-id="exactness"]').click()
+    expect(page.locator(".svx-switch").first).to_be_visible()
+
+
+def test_from_no_run_to_the_selected_position_and_a_csv(page: Page, tmp_path: Path) -> None:
+    open_lab(page)
+    expect(page.locator(".svx-problem")).to_contain_text("no run on screen yet")
+    page.locator('[role="tab"][data-tab-id="step"]').click()
+    run(page)
+    press(page, "Home", "n")
+    where = page.locator(".sv-where").inner_text()
+    open_lab(page)
+    step = where.split()[1]
+    expect(page.locator(".svx-title")).to_contain_text(f"Step {step}, position")
+    expect(page.locator(".svx-big").first).to_have_text("= p")
+    trace = downloaded_trace(page, tmp_path)
+    path = tmp_path / "grid.csv"
+    path.write_text(Trace(trace).to_csv())
+    open_file(page, path)
+    expect(page.locator(".svx-problem")).to_contain_text("a CSV, which holds no distributions")
+    assert page.complaints == []  # type: ignore[attr-defined]
+
+
+def test_a_mistake_is_switched_on_thrown_run_and_exported(page: Page, tmp_path: Path) -> None:
+    open_lab(page)
+    page.locator('[data-source="table"]').click()
+    page.locator('[data-throw="10000"]').click()
+    expect(page.locator('[data-part="throws"]')).to_contain_text("chance alone explains it")
+    page.locator('.svx-switch[data-fault="resample-from-p"]').press("Enter")
+    expect(page.locator(".svx-banner")).to_contain_text("A deliberate mistake is on: resample from p")
+    assert page.locator(".svx-banner").evaluate("node => getComputedStyle(node).backgroundColor") == "rgb(213, 94, 0)"  # fmt: skip
+    expect(page.locator('[data-part="throws"]')).to_contain_text("chance does not explain it")
+    expect(page.locator('[data-part="law"]')).to_contain_text("off by 0.15")
+    page.get_by_role("button", name="Run the toy with this mistake").click()
+    expect(page.locator(".sv-line")).to_contain_text("deliberate mistake: resample-from-p")
+    expect(page.locator("#status")).to_contain_text("exported as JSON only")
+    expect(page.locator("#csv")).to_be_disabled()
+    trace = downloaded_trace(page, tmp_path)
+    assert trace["settings"]["fault"] == "resample-from-p" and replay(Trace(trace)) == []
+    open_lab(page)
+    page.get_by_role("button", name="Switch it off").click()
+    expect(page.locator(".svx-banner")).to_have_count(0)
+    assert page.complaints == []  # type: ignore[attr-defined]
+
+
+def test_the_text_at_temperature_0_is_compared_token_by_token(page: Page) -> None:
+    open_lab(page)
+    page.locator("#greedy-check").click()
+    expect(page.locator(".svx-greedy")).to_contain_text("The same 64 tokens, every one.")
+    expect(page.locator(".svx-same")).to_have_count(128)
