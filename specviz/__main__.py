@@ -66,6 +66,9 @@ def parser() -> Parser:
     )
     to_decode.add_argument("--csv", metavar="FILE", help="write the step trace as CSV")
     to_decode.add_argument("--json", metavar="FILE", help="write the whole trace as JSON")
+    to_decode.add_argument(
+        "--html", metavar="FILE", help="write the run as one page that opens without a server"
+    )
 
     to_replay = commands.add_parser(
         "replay", help="recompute every decision of a trace; exit status 1 if one differs"
@@ -147,7 +150,7 @@ def _load(arguments: argparse.Namespace) -> Pair:
 
 
 def _decode(arguments: argparse.Namespace) -> int:
-    for path in filter(None, (arguments.csv, arguments.json)):
+    for path in filter(None, (arguments.csv, arguments.json, arguments.html)):
         check_writable(path)
     sampling = Sampling(arguments.temperature, arguments.top_k, arguments.top_p)
     pair = _load(arguments)
@@ -168,6 +171,8 @@ def _decode(arguments: argparse.Namespace) -> int:
         trace.to_csv(arguments.csv)
     if arguments.json:
         trace.to_json(arguments.json)
+    if arguments.html:
+        trace.to_html(arguments.html)
     return 0
 
 

@@ -98,6 +98,16 @@ def check_agreement(agreement: object) -> float:
     return float(agreement)
 
 
+def agreement_of(name: str) -> float:
+    """Return the agreement of a toy draft by its name, as `toy_model` gives it; raises SpecVizError for another name."""
+    if name == "toy":
+        return 1.0
+    try:
+        return check_agreement(float(name.removeprefix("toy-")))
+    except ValueError:
+        raise SpecVizError(f"There is no draft {name[:40]!r} of the toy.") from None
+
+
 def toy_model(agreement: float = 1.0) -> LoadedModel:
     """Return the toy's target (agreement 1) or a draft for it; raises SpecVizError for an agreement out of [0, 1]."""
     agreement = check_agreement(agreement)
