@@ -11,11 +11,13 @@ import gradio as gr
 from specviz import pairs
 from specviz.errors import SpecVizError
 from specviz.ui import gallery, parts
+from specviz.ui.handlers import MOST_WAITING
 from specviz.ui.page import build_page
 from specviz.ui.shelf import Shelf
 
 DEFAULT_PORT = 7860
 LONGEST_QUEUE = 64
+MOST_AT_ONCE = 2 * MOST_WAITING  # however many wait for a run, there is room for everything else
 
 
 def theme() -> gr.themes.Base:
@@ -40,7 +42,7 @@ def launch(page: gr.Blocks, **options: Any) -> Any:
     """Launch a page with the flags that keep it safe in public (options go to Gradio's `launch`)."""
     flags = {
         "ssr_mode": False, "run_history": False, "enable_monitoring": False, "max_file_size": "4mb", "footer_links": ["api", "settings"],
-        "show_error": False, "share": False, "theme": theme(), "head": parts.head(),
+        "show_error": False, "share": False, "max_threads": MOST_AT_ONCE, "theme": theme(), "head": parts.head(),
     }  # fmt: skip
     return page.queue(max_size=LONGEST_QUEUE, default_concurrency_limit=4).launch(**(flags | options))
 

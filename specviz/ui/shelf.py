@@ -67,7 +67,7 @@ class Shelf:
         self._measuring: set[tuple[str, str]] = set()
         self._lock = Lock()
         self._turn = Lock()
-        self._waiting = 0
+        self._line: list[object] = []  # who waits for a turn, the next one first
         self._last_use = time.monotonic()
 
     def load(self, name: str) -> Load:
@@ -86,24 +86,32 @@ class Shelf:
         """Return a pair's load if there is one."""
         return self._loads.get(name)
 
+    def loaded(self) -> list[Pair]:
+        """Return the pairs that are loaded now."""
+        with self._lock:
+            return [load.pair for load in self._loads.values() if load.pair]
+
     def _work(self, load: Load) -> None:
         load.work()
         self._last_use = time.monotonic()
         if load.pair:
             self._measure(load.pair)
 
-    def lines_until_loaded(self, name: str) -> Iterator[str]:
-        """Yield what is going on until a pair is loaded; raises SpecVizError where it can't be."""
+    def lines_until_loaded(self, name: str, pause: float = POLL_S) -> Iterator[str]:
+        """Yield what is going on until a pair is loaded; raises SpecVizError where it can't be.
+
+        Here and below, `pause` is how long a thread is held between two lines; with 0 it is the caller who pauses.
+        """
         load = self.load(name)
-        while not load.done.wait(POLL_S):
+        while not load.done.wait(pause):
             yield load.line
         if load.error:
             raise SpecVizError(load.error)
 
-    def lines_until_ready(self, name: str) -> Iterator[str]:
+    def lines_until_ready(self, name: str, pause: float = POLL_S) -> Iterator[str]:
         """Yield what is going on until a pair is loaded and it is the caller's turn to use it."""
-        yield from self.lines_until_loaded(name)
-        yield from self.lines_until_free(name)
+        yield from self.lines_until_loaded(name, pause)
+        yield from self.lines_until_free(name, pause)
 
     def pair(self, name: str, draft: str, agreement: float) -> Pair:
         """Return a loaded pair with a draft, loading it first where it is not; raises SpecVizError."""
@@ -117,16 +125,21 @@ class Shelf:
         Thread(target=self._measure, args=(pair,), daemon=True).start()
         return pair
 
-    def lines_until_free(self, name: str) -> Iterator[str]:
-        """Yield what is going on until it is the caller's turn to use a pair; `free` ends the turn. The toy needs none."""
+    def lines_until_free(self, name: str, pause: float = POLL_S) -> Iterator[str]:
+        """Yield what is going on until it is the caller's turn to use a pair; `free` ends the turn. The toy needs none.
+
+        Turns are given in the order in which they were asked for.
+        """
         if name == TOY:
             return
-        self._waiting += 1
+        place = object()
+        self._line.append(place)
         try:
-            while not self._turn.acquire(timeout=POLL_S):
+            while not (self._line[0] is place and self._turn.acquire(timeout=pause)):
                 yield "Waiting for the model: another run, or the timing of this pair, comes first."
+                time.sleep(pause)
         finally:
-            self._waiting -= 1
+            self._line.remove(place)
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
@@ -170,4 +183,4 @@ class Shelf:
             self._turn.release()
 
     def _idle(self) -> bool:
-        return not self._waiting and time.monotonic() - self._last_use > IDLE_S
+        return not self._line and time.monotonic() - self._last_use > IDLE_S
