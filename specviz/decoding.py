@@ -16,9 +16,11 @@ import torch
 
 from specviz import recording
 from specviz.coins import Address, Coins, check_overrides, check_seed
+from specviz.cursors import Cursor
+from specviz.devices import RAN_OUT, memory_errors
 from specviz.drafters import UNLIMITED
 from specviz.errors import SpecVizError
-from specviz.models import Cursor, LoadedModel
+from specviz.models import LoadedModel
 from specviz.pairs import Pair
 from specviz.rules import EXACT, Rules
 from specviz.sampling import Sampling, cumulative, draw, warp
@@ -101,6 +103,7 @@ class Run:
             self.trace.data["stop"] = "error"
             raise
 
+    @memory_errors(RAN_OUT)
     @torch.inference_mode()
     def _step(self) -> dict[str, Any]:
         begin = time.perf_counter()

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from specviz.models import Cursor, LoadedModel
+from specviz.cursors import Cursor
+from specviz.models import LoadedModel
 from specviz.sampling import Draw, cumulative, draw
 
 Law = Callable[[Tensor], tuple[Tensor, Tensor]]

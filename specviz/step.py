@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from specviz.coins import Coins
+from specviz.cursors import Cursor
 from specviz.drafters import Drafter, Proposal
-from specviz.models import Cursor
 from specviz.rules import EXACT, RESIDUAL, Rules
 from specviz.sampling import Sampling, cumulative, draw
 

@@ -88,7 +88,8 @@ def load_trimmed(folder: str | Path, target: LoadedModel, device: str | None = N
     table = target.model.get_input_embeddings()
     _check_width(description, target, table)
     id_map = _checked_map(tensors.pop("id_map", None), target)
-    place, dtype = torch.device(device or target.device), table.weight.dtype
+    # "cuda" and "cuda:0" are one place
+    place, dtype = torch.empty(0, device=device or target.device).device, table.weight.dtype
     body, head = _build(description, tensors, len(id_map))
     body.config.eos_token_id = target.model.config.eos_token_id
     _move(body, place, dtype)
