@@ -14,6 +14,7 @@ from specviz import weights
 from specviz.cursors import Cursor, ModelCursor, recomputes
 from specviz.devices import device_of, is_out_of_memory, memory_by_place, memory_errors, must_spread
 from specviz.errors import OutOfMemory, SpecVizError, first_line
+from specviz.packed import PackedCursor, PackedModel, can_pack
 from specviz.tokens import token_pieces
 
 
@@ -101,11 +102,20 @@ def wrap(
         end_ids=_end_ids(model),
         tokenizer=tokenizer,
         model=model,
-        cursor=lambda: ModelCursor(model, limit, vocab),
+        cursor=_cursor_maker(model, limit, vocab),
         pieces=token_pieces(tokenizer),
         id_map=id_map,
         cache="recompute" if recomputes(model) else "rollback",
     )
+
+
+def _cursor_maker(model: Any, limit: int, vocab: int) -> Callable[[], Cursor]:
+    """Return what makes a model's cursors: packed where that is possible, else through the model's own forward."""
+    body, head = (getattr(model, name, None) for name in ("model", "lm_head"))
+    if not can_pack(model, body):
+        return lambda: ModelCursor(model, limit, vocab)
+    packed = PackedModel(body, head)
+    return lambda: PackedCursor(packed, limit, vocab)
 
 
 def _end_ids(model: Any) -> frozenset[int]:
