@@ -15,7 +15,7 @@ from typing import Any
 
 import gradio as gr
 
-from specviz import Trace, autoregress, start
+from specviz import Trace
 from specviz.decoding import Run
 from specviz.errors import SpecVizError
 from specviz.pairs import CATALOGUE, DEFAULT_PAIR
@@ -28,6 +28,7 @@ from specviz.ui.gallery import Recorded, entry_of, open_recorded
 from specviz.ui.link import NAMES, values_in, values_of
 from specviz.ui.settings import Settings, plain_options, read_settings
 from specviz.ui.shelf import POLL_S, TOY, Shelf
+from specviz.ui.zero import LentRun, autoregress, start
 
 MODEL = "model"
 OUTPUTS = ("status", "player", "chart", "csv", "json", "plain", "trace", "run", "stop")
@@ -90,7 +91,7 @@ class Handlers:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
         self._outbox = Outbox()
-        self._running: dict[str, Run] = {}
+        self._running: dict[str, Run | LentRun] = {}
         self._shown: dict[str, str] = {}
         self._stopped: set[str] = set()
 
@@ -108,9 +109,12 @@ class Handlers:
                 return
             yield working(line)
         try:
-            yield from self._decode(visitor, settings)
+            with self.shelf.unloading(settings.pair):
+                try:
+                    yield from self._decode(visitor, settings)
+                finally:
+                    self._running.pop(visitor, None)  # before the pair is let go: it holds the models
         finally:
-            self._running.pop(visitor, None)
             self.shelf.free(settings.pair)
 
     def _decode(self, visitor: str, settings: Settings) -> Iterator[Update]:
@@ -130,7 +134,7 @@ class Handlers:
             raise
         yield self._whole(run.trace, self._summary(run.trace))
 
-    def _watch(self, run: Run, settings: Settings) -> Iterator[Update]:
+    def _watch(self, run: Run | LentRun, settings: Settings) -> Iterator[Update]:
         sent, last = 0, time.monotonic()
         for _ in run:
             if time.monotonic() - last < LIVE_EVERY_S:
@@ -201,7 +205,8 @@ class Handlers:
         for line in self.shelf.lines_until_free(pair.name):
             yield working(line, stoppable=False)
         try:
-            baseline = autoregress(pair.target, trace.data["prompt"]["text"], **plain_options(given))
+            with self.shelf.unloading(pair.name):
+                baseline = autoregress(pair, trace.data["prompt"]["text"], **plain_options(given))
         finally:
             self.shelf.free(pair.name)
         timed = Trace(
