@@ -16,9 +16,11 @@ import torch
 
 from specviz import recording
 from specviz.coins import Address, Coins, check_overrides, check_seed
+from specviz.cursors import Cursor
+from specviz.devices import RAN_OUT, memory_errors
 from specviz.drafters import UNLIMITED
 from specviz.errors import SpecVizError
-from specviz.models import Cursor, LoadedModel
+from specviz.models import LoadedModel
 from specviz.pairs import Pair
 from specviz.rules import EXACT, Rules
 from specviz.sampling import Sampling, cumulative, draw, warp
@@ -101,6 +103,7 @@ class Run:
             self.trace.data["stop"] = "error"
             raise
 
+    @memory_errors(RAN_OUT)
     @torch.inference_mode()
     def _step(self) -> dict[str, Any]:
         begin = time.perf_counter()
@@ -391,8 +394,13 @@ class PlainRun:
     @property
     def baseline(self) -> Baseline:
         """What a trace keeps of the loop, so far."""
-        ms = recording.figures(self.ms[-1]) if self.ms else 0.0
-        return {"tokens": len(self.token_ids), "ms": ms, "token_ids": list(self.token_ids)}
+        return baseline_of(self.token_ids, self.ms)
+
+
+def baseline_of(token_ids: Sequence[int], ms: Sequence[float]) -> Baseline:
+    """Return what a trace keeps of a plain loop that wrote these tokens, each `ms` milliseconds after its begin."""
+    whole = recording.figures(ms[-1]) if ms else 0.0
+    return {"tokens": len(token_ids), "ms": whole, "token_ids": list(token_ids)}
 
 
 # --- input ------------------------------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from specviz.cursors import Stopwatch
 from specviz.errors import SpecVizError
-from specviz.models import LoadedModel, Stopwatch
+from specviz.models import LoadedModel
 
 VOCAB = 100
 LIMIT = 4096

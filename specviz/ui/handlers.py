@@ -26,8 +26,8 @@ from typing import Any
 import gradio as gr
 from anyio import to_thread
 
-from specviz import Pair, Trace, start, start_branch
-from specviz.decoding import PlainRun, Run, start_plain
+from specviz import Pair, Trace
+from specviz.decoding import PlainRun, Run
 from specviz.errors import SpecVizError
 from specviz.pairs import CATALOGUE, DEFAULT_PAIR
 from specviz.toy import DEFAULT_AGREEMENT
@@ -43,6 +43,7 @@ from specviz.ui.runs import Runs, key_of
 from specviz.ui.settings import Settings, plain_options, read_settings
 from specviz.ui.share import export, refused
 from specviz.ui.shelf import POLL_S, TOY, Shelf
+from specviz.ui.zero import LentPlainRun, LentRun, start, start_branch, start_plain
 
 MODEL = "model"
 MOST_WAITING = 64  # visitors whose runs wait for each other, or for the same run
@@ -152,7 +153,7 @@ class Handlers:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
         self.runs = Runs()
-        self._running: dict[str, Run | PlainRun] = {}
+        self._running: dict[str, Run | LentRun | PlainRun | LentPlainRun] = {}
         self._shown: dict[str, str] = {}
         self._own: dict[str, str] = {}  # the key of the run that each visitor has made, and not found here
         self._stopped: set[str] = set()
@@ -206,9 +207,12 @@ class Handlers:
         if not (yield from self._waited(visitor, self.shelf.lines_until_ready(pair, pause))):
             return
         try:
-            yield from compute()
+            with self.shelf.unloading(pair):
+                try:
+                    yield from compute()
+                finally:
+                    self._running.pop(visitor, None)  # before the pair is let go: it holds the models
         finally:
-            self._running.pop(visitor, None)
             self.shelf.free(pair)
 
     def _decode(self, visitor: str, settings: Settings, key: str) -> Iterator[Update]:
@@ -221,7 +225,7 @@ class Handlers:
         self._own[visitor] = key
         yield self._whole(run.trace, self._summary(run.trace))
 
-    def _follow(self, visitor: str, run: Run, what: str = "") -> Iterator[Update]:
+    def _follow(self, visitor: str, run: Run | LentRun, what: str = "") -> Iterator[Update]:
         """Compute a run while this visitor lets it; `what` says which run it is, for the status line."""
         self._running[visitor] = run
         self._shown[visitor] = run.trace.data["run_id"]
@@ -234,7 +238,7 @@ class Handlers:
                 yield self._whole(run.trace, "")
             raise
 
-    def _watch(self, run: Run, what: str) -> Iterator[Update]:
+    def _watch(self, run: Run | LentRun, what: str) -> Iterator[Update]:
         asked = run.trace.data["settings"]["max_new_tokens"]
         sent, last = 0, time.monotonic()
         for _ in run:
@@ -282,7 +286,7 @@ class Handlers:
         costs = self.shelf.costs(pair.name, pair.draft_name)
         run = start(pair, settings.prompt, costs=costs, **settings.options())
         yield from self._follow(visitor, run, "race, speculative loop first: ")
-        plain = start_plain(pair.target, settings.prompt, **plain_options(run.trace.data["settings"]))
+        plain = start_plain(pair, settings.prompt, **plain_options(run.trace.data["settings"]))
         self._running[visitor] = plain
         if visitor in self._stopped:
             plain.stop()
@@ -302,7 +306,7 @@ class Handlers:
             timed, f"{stopped}{self._plain_words(timed)}", race={"ms": plain.ms, "stopped": bool(stopped)}
         )
 
-    def _watch_plain(self, plain: PlainRun, asked: int) -> Iterator[Update]:
+    def _watch_plain(self, plain: PlainRun | LentPlainRun, asked: int) -> Iterator[Update]:
         last = 0.0
         for _ in plain:
             if time.monotonic() - last >= LIVE_EVERY_S:
@@ -396,9 +400,10 @@ class Handlers:
         for line in self.shelf.lines_until_free(pair.name):
             yield working(line, stoppable=False)
         try:
-            plain = start_plain(pair.target, trace.data["prompt"]["text"], **plain_options(given))
-            for _ in plain:
-                pass
+            with self.shelf.unloading(pair.name):
+                plain = start_plain(pair, trace.data["prompt"]["text"], **plain_options(given))
+                for _ in plain:
+                    pass
         finally:
             self.shelf.free(pair.name)
         timed = self._timed(trace, pair, plain.baseline)

@@ -10,7 +10,7 @@ import gradio as gr
 
 from specviz import pairs
 from specviz.errors import SpecVizError
-from specviz.ui import gallery, parts
+from specviz.ui import gallery, parts, zero
 from specviz.ui.handlers import MOST_WAITING
 from specviz.ui.page import build_page
 from specviz.ui.shelf import Shelf
@@ -62,6 +62,8 @@ def serve() -> int:
     try:
         chosen = port()
         recorded = gallery.entries()
+        if zero.ACTIVE:
+            shelf.load_here(pairs.DEFAULT_PAIR)
         page = build_page(shelf, pairs.DEFAULT_PAIR, recorded[0].name if recorded else None)
         launch(page, server_name=host, server_port=chosen, prevent_thread_lock=True, quiet=True)
     except SpecVizError as error:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
 
 from specviz import Pair, load_pair, measure_costs, pairs, with_draft
-from specviz.errors import SpecVizError
+from specviz.devices import release_memory
+from specviz.errors import OutOfMemory, SpecVizError
 from specviz.trace import Costs
+from specviz.ui import zero
 
 POLL_S = 0.2
 IDLE_S = 5.0
@@ -39,7 +42,9 @@ class Load:
         """Load the pair; only the default pair's weights are fetched where they are missing."""
         try:
             self.pair = load_pair(
-                self.name, progress=self._progress if self.name == pairs.DEFAULT_PAIR else None
+                self.name,
+                device=zero.device_for(self.name, pairs.DEFAULT_PAIR),
+                progress=self._progress if self.name == pairs.DEFAULT_PAIR else None,
             )
         except SpecVizError as error:
             self.error = str(error)
@@ -81,6 +86,13 @@ class Shelf:
             while len(self._loads) > MOST_LOADED:
                 self._loads.popitem(last=False)
             return known
+
+    def load_here(self, name: str) -> None:
+        """Load a pair in this thread and lend its runs to ZeroGPU, before the page is served."""
+        load = self._loads[name] = Load(name)
+        load.work()
+        if load.pair:
+            zero.lend(load.pair)
 
     def begun(self, name: str) -> Load | None:
         """Return a pair's load if there is one."""
@@ -157,6 +169,18 @@ class Shelf:
             self._last_use = time.monotonic()
             self._turn.release()
 
+    @contextmanager
+    def unloading(self, name: str) -> Iterator[None]:
+        """Where a block ends because the memory ran out, let its pair go: the next run finds room and loads it again."""
+        try:
+            yield
+        except OutOfMemory as error:
+            traceback.clear_frames(error.__traceback__)  # they hold the run, and with it the caches
+            with self._lock:
+                self._loads.pop(name, None)
+            release_memory()
+            raise
+
     def costs(self, name: str, draft: str) -> Costs | None:
         """Return what was measured for a pair and the name of its draft, or None where it has not been."""
         return self._costs.get((name, draft))
@@ -169,10 +193,13 @@ class Shelf:
         """Measure a pair's costs once, when nobody has wanted a model for a while. The toy has no forwards to time."""
         key = (pair.name, pair.draft_name)
         with self._lock:
-            if pair.name == TOY or key in self._costs or key in self._measuring:
+            if pair.name == TOY or zero.is_lent(pair) or key in self._costs or key in self._measuring:
                 return
             self._measuring.add(key)
         while not self._idle() or not self._turn.acquire(timeout=POLL_S):
+            if not self._holds(pair):
+                self._measuring.discard(key)
+                return
             time.sleep(POLL_S)
         try:
             self._costs[key] = measure_costs(pair)
@@ -181,6 +208,10 @@ class Shelf:
         finally:
             self._measuring.discard(key)
             self._turn.release()
+
+    def _holds(self, pair: Pair) -> bool:
+        """Whether a pair is still loaded here: one that was let go is not to be kept for its timings' sake."""
+        return any(load.pair and load.pair.target is pair.target for load in list(self._loads.values()))
 
     def _idle(self) -> bool:
         return not self._line and time.monotonic() - self._last_use > IDLE_S
