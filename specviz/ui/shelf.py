@@ -11,7 +11,7 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, main_thread
 
 from specviz import Pair, load_pair, measure_costs, pairs, with_draft
 from specviz.devices import release_memory
@@ -107,7 +107,7 @@ class Shelf:
         load.work()
         self._last_use = time.monotonic()
         if load.pair:
-            self._measure(load.pair)
+            self._measure_soon(load.pair)
 
     def lines_until_loaded(self, name: str, pause: float = POLL_S) -> Iterator[str]:
         """Yield what is going on until a pair is loaded; raises SpecVizError where it can't be.
@@ -134,7 +134,7 @@ class Shelf:
         if draft == load.pair.draft_kind and name != TOY:
             return load.pair
         pair = with_draft(load.pair, draft, agreement=agreement)
-        Thread(target=self._measure, args=(pair,), daemon=True).start()
+        self._measure_soon(pair)
         return pair
 
     def lines_until_free(self, name: str, pause: float = POLL_S) -> Iterator[str]:
@@ -189,6 +189,10 @@ class Shelf:
         """Whether the costs of a pair with this draft are being measured, or will be."""
         return (name, draft) in self._measuring
 
+    def _measure_soon(self, pair: Pair) -> None:
+        # Not a daemon: the interpreter would end in the middle of a forward, and the process would abort.
+        Thread(target=self._measure, args=(pair,), daemon=False).start()
+
     def _measure(self, pair: Pair) -> None:
         """Measure a pair's costs once, when nobody has wanted a model for a while. The toy has no forwards to time."""
         key = (pair.name, pair.draft_name)
@@ -197,7 +201,7 @@ class Shelf:
                 return
             self._measuring.add(key)
         while not self._idle() or not self._turn.acquire(timeout=POLL_S):
-            if not self._holds(pair):
+            if not self._holds(pair) or not main_thread().is_alive():
                 self._measuring.discard(key)
                 return
             time.sleep(POLL_S)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from specviz.ui import gallery
-from specviz.ui.launch import launch
-from specviz.ui.page import build_page
 from specviz.ui.runs import Runs
-from specviz.ui.shelf import Shelf
-from tests.browser.conftest import DESK, PATIENCE_MS, PHONE
+from tests.browser.conftest import PHONE
 from tests.browser.helpers import (
     beat,
     choose,
@@ -29,27 +25,6 @@ from tests.browser.helpers import (
     set_number,
 )
 from tests.browser.traces import fixture_trace
-
-
-@pytest.fixture(scope="module")
-def lesson_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a page that opens with the gallery's first run, as visitors find it."""
-    blocks = build_page(Shelf(), "toy", gallery.entries()[0].name)
-    _, address, _ = launch(blocks, server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
-    yield address
-    blocks.close()
-
-
-@pytest.fixture
-def lesson(request: pytest.FixtureRequest, browser: Browser, lesson_server: str) -> Iterator[Page]:
-    """That page, opened and at its first beat."""
-    context = browser.new_context(viewport=PHONE if getattr(request, "param", "") == "phone" else DESK)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(lesson_server)
-    page.locator(".sv-open").wait_for()
-    yield page
-    context.close()
 
 
 def run_words(page: Page) -> str:

@@ -23,7 +23,6 @@ from specviz.ui.page import build_page
 from specviz.ui.shelf import Shelf
 from tests.browser.conftest import DESK
 from tests.browser.helpers import beat, choose, download, press, run, set_number
-from tests.browser.test_page_state import lesson, lesson_server  # noqa: F401 (fixtures)
 
 OPENING = gallery.entries()[0]
 
@@ -87,7 +86,7 @@ def test_a_label_that_is_a_formula_stays_text_in_the_file_and_its_name(page: Pag
     assert "data-standalone" in page_file.read_text()
 
 
-def test_a_lesson_is_built_and_opened_as_a_student(lesson: Page, lesson_server: str) -> None:  # noqa: F811
+def test_a_lesson_is_built_and_opened_as_a_student(lesson: Page, lesson_server: str) -> None:
     press(lesson, "ArrowRight", "ArrowRight")
     share(lesson)
     lesson.locator(".sv-share summary").click()
@@ -124,8 +123,8 @@ def test_a_lesson_is_built_and_opened_as_a_student(lesson: Page, lesson_server: 
 
 
 def test_a_bad_link_is_cut_shown_as_text_and_answered_with_a_sentence(
-    lesson: Page,  # noqa: F811
-    lesson_server: str,  # noqa: F811
+    lesson: Page,
+    lesson_server: str,
 ) -> None:
     task = "<img src=x onerror=alert(1)>\u202e" + "x" * 10_000
     lesson.goto(
@@ -145,7 +144,7 @@ def test_a_bad_link_is_cut_shown_as_text_and_answered_with_a_sentence(
 def test_a_links_run_is_compared_with_ours_and_a_kept_run_opens_at_its_beat(
     page: Page,
     server: str,
-    lesson_server: str,  # noqa: F811
+    lesson_server: str,
 ) -> None:
     set_number(page, "seed", 1234)
     run(page)
@@ -178,7 +177,7 @@ def test_a_links_run_is_compared_with_ours_and_a_kept_run_opens_at_its_beat(
     )
 
 
-def test_the_menu_of_recorded_runs_names_none_after_a_run_of_ones_own(lesson: Page) -> None:  # noqa: F811
+def test_the_menu_of_recorded_runs_names_none_after_a_run_of_ones_own(lesson: Page) -> None:
     expect(lesson.locator("#recorded input")).to_have_value(OPENING.title)
     choose(lesson, "pair", "Toy: 100 tokens, no weights")
     choose(lesson, "chat", "raw text")

@@ -50,6 +50,10 @@ def test_the_plain_loop_runs_there_too(space):
     assert space["plain"].startswith("The plain loop took")
 
 
+def test_a_branch_runs_there_too(space):
+    assert space["branch"] == [True, [1, 2], []]
+
+
 def test_what_is_refused_there_keeps_its_sentence(space):
     assert space["refused"].startswith("K must be a whole number from 0 to 16")
 

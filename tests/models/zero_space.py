@@ -12,6 +12,7 @@ from specviz import Trace, replay
 from specviz.errors import SpecVizError
 from specviz.ui import api, launch, zero
 from specviz.ui.handlers import OUTPUTS, Handlers
+from tests.visits import updates_of
 
 ASKED = ("Once upon a time", "smollm2-135m", "model", 4, 0.8, 0, 1.0, 12, 7, False, 0.9)
 
@@ -46,7 +47,7 @@ def main():
 
     shelf = serve_without_a_browser()
     handlers, visitor = Handlers(shelf), types.SimpleNamespace(session_hash="me")
-    shown, said = player(list(handlers.run(visitor, *ASKED)))
+    shown, said = player(updates_of(handlers.run(visitor, *ASKED)))
     trace = Trace(shown[-1]["trace"])
     again = api._trace(shelf, *ASKED)
     plain = list(handlers.time_plain_loop(trace))
@@ -60,6 +61,9 @@ def main():
     stopped = zero.start(shelf.pair("smollm2-135m", "self", 0.9), "Once", max_new_tokens=200, seed=1)
     first = next(stopped)
     stopped.stop()
+    own = shelf.pair("smollm2-135m", "model", 0.9)
+    branch = zero.start_branch(own, trace, step=1, position=1, purpose="draft", u=0.5)
+    steps = [step["step"] for step in branch]
     print(
         json.dumps(
             {
@@ -79,6 +83,11 @@ def main():
                     list(stopped),
                     stopped.trace.data["stop"],
                     len(stopped.trace.data["steps"]),
+                ],
+                "branch": [
+                    branch.trace.data["parent"] == trace.data["run_id"],
+                    steps[:2],
+                    replay(branch.trace),
                 ],
                 "costs": shelf.is_measuring("smollm2-135m", "smollm2-135m-draft"),
             }

@@ -1,7 +1,10 @@
 """What the page does when a memory is full: a sentence, the pair let go, and the next run works."""
 
+import asyncio
 import dataclasses
 import json
+import subprocess
+import sys
 import types
 import weakref
 
@@ -17,6 +20,7 @@ from specviz.ui.settings import read_settings
 from specviz.ui.shelf import Shelf
 from tests.conftest import tiny_model
 from tests.models.test_loading import TOKENS, tokenizer
+from tests.visits import updates_of
 
 NAME = "qwen3-4b"
 ASKED = ("w3 w14", NAME, "lookup", 2, 1.0, 0, 1.0, 12, 7, False, 0.9)
@@ -56,7 +60,7 @@ def loader(monkeypatch, request):
 
 def told(updates):
     """Return the last status line of a handler's updates, {text, tone, share}."""
-    lines = [update[OUTPUTS.index("status")] for update in updates]
+    lines = [update[OUTPUTS.index("status")] for update in updates_of(updates)]
     return json.loads([line for line in lines if isinstance(line, str)][-1])
 
 
@@ -80,11 +84,14 @@ def test_the_weights_are_gone_by_the_time_the_sentence_is_shown(loader, monkeypa
     """Not only when the visitor's next event has cleared the last traces away."""
     monkeypatch.setattr(Shelf, "_measure", lambda self, pair: None)  # its thread wakes up when it wakes up
     request, handlers = types.SimpleNamespace(session_hash="me"), Handlers(Shelf())
-    for update in handlers.run(request, *ASKED):
-        if "out of memory" in str(update[OUTPUTS.index("status")]):
-            assert loader.loaded[0]() is None
-            return
-    pytest.fail("nothing was said")
+
+    async def weights_when_told():
+        async for update in handlers.run(request, *ASKED):
+            if "out of memory" in str(update[OUTPUTS.index("status")]):
+                return loader.loaded[0]()
+        pytest.fail("nothing was said")
+
+    assert asyncio.run(weights_when_told()) is None
 
 
 @pytest.mark.parametrize("loader", [None], indirect=True)
@@ -124,3 +131,27 @@ def test_settings_of_these_tests_are_a_visitors():
     assert read_settings(*ASKED).pair == NAME
     with pytest.raises(SpecVizError):
         read_settings("", *ASKED[1:])
+
+
+ENDS_WHILE_MEASURING = """
+import time, torch
+from specviz.toy import toy_model
+from specviz.pairs import Pair
+from specviz.ui import shelf
+begun = shelf.Event()
+def measure(pair):
+    begun.set()
+    for _ in range(2000):
+        torch.ones(200, 200) @ torch.ones(200, 200)
+shelf.IDLE_S, shelf.measure_costs = 0.0, measure
+shelf.load_pair = lambda name, **_: Pair(name, toy_model(0.9), None, "lookup")
+shelf.Shelf().load("smollm2-135m").done.wait()
+begun.wait()
+"""
+
+
+def test_a_process_that_ends_while_a_pair_is_measured_ends_well():
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS_WHILE_MEASURING], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
