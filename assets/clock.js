@@ -114,10 +114,9 @@ const cellOfBeat = (step, beat) => {
 // The cells of a step whose fate is on view.
 const settledCells = (step, view) => cellsOf(step).filter((cell) => (isFinal(cell) ? view.drawn : stageOf(step, view, cell.position) === 'decided'));
 
-// Counts of everything revealed up to a beat. A pass counts once it has been made.
-const countsAt = (clock, at) => {
+// Counts of everything revealed up to a beat, its step as it is shown there. A pass counts once it has been made.
+const countsAt = (clock, at, step = clock.steps[clock.beats[at].step]) => {
   const beat = clock.beats[at];
-  const step = clock.steps[beat.step];
   const view = viewOf(step, beat);
   const before = clock.before[beat.step];
   const now = addCounts(before, settledCells(step, view));

@@ -1,7 +1,7 @@
 // The steps as a grid: those before the present one compact, the present one open and only as far as it has been revealed.
 
 // Draft positions in one line; above that a step wraps.
-const lineLength = () => (window.matchMedia('(max-width: 640px)').matches ? 4 : 8);
+const lineLength = () => (isPresenting() ? BIG_CELLS : isPhone() ? 4 : 8);
 
 const GLYPHLESS = { empty: '', drafted: '', verified: '', threshold: '' };
 
@@ -14,7 +14,7 @@ const spoken = (trace, cell, stage) => {
   if (cell.q !== null && cell.state !== 'bonus') told.push(`q ${number(cell.q)}`);
   if (stage !== 'drafted' && pShown(cell, stage) !== null) told.push(`p ${number(pShown(cell, stage))}`);
   if (stage === 'threshold') told.push(survives(cell));
-  if (stage === 'decided' && wasTossed(cell)) told.push(survives(cell), `coin ${number(cell.coin)}`);
+  if (stage === 'decided' && wasTossed(cell)) told.push(survives(cell), `${coinName(cell)} ${number(cell.coin)}`);
   return told.join(', ');
 };
 
@@ -55,7 +55,7 @@ const bodyOf = (cell, stage) => {
   const [coin] = cell.ratio < 1 ? apart(cell.coin, cell.ratio) : [number(cell.coin)];
   return [
     ruler(cell.ratio, cell.coin, coinMatters(cell)),
-    note(make('span', 'sv-chance', survives(cell).replace('survives ', '')), make('span', 'sv-coin', `coin ${coin}`)),
+    note(make('span', 'sv-chance', survives(cell).replace('survives ', '')), make('span', 'sv-coin', `${coinName(cell)} ${coin}`)),
   ];
 };
 
@@ -86,6 +86,23 @@ const compactCell = (trace, cell) => {
   const node = cellNode(trace, cell, 'decided', headOf(trace, cell, 'decided'));
   node.tabIndex = -1;
   return node;
+};
+
+// A cell too far from the coin to be large, in Present.
+const chip = (trace, cell, stage) => {
+  const node = cellNode(trace, cell, stage, stage === 'empty' ? make('span', 'sv-slot', String(cell.position)) : headOf(trace, cell, stage));
+  node.tabIndex = 0;
+  return node;
+};
+
+const CHIPS = 8; // in one line
+
+// A place for every draft, so that none moves; those that are large elsewhere leave theirs open.
+const chips = (trace, step, view, cells, big) => {
+  const note = fewerNote(trace, step);
+  note?.style.setProperty('--after', (step.k % CHIPS) + 1);
+  return presentation(make('div', 'sv-chips', ...cells.map((cell) => (
+    big.includes(cell) ? make('div', 'sv-large') : chip(trace, cell, stageShown(step, view, cell)))), note));
 };
 
 // The slot of the target's own token before it is drawn.
@@ -135,22 +152,27 @@ const compactStep = (trace, step) => {
     finals.length ? finals : [noFinal()]);
 };
 
-const openStep = (trace, step, view) => {
-  const drafts = cellsOf(step).filter((cell) => !isFinal(cell)).map((cell) => openCell(trace, { ...cell, pass: step.drafts[cell.position - 1].p },
-    stageOf(step, view, cell.position)));
+// `focus` is the position that the beat is about.
+const openStep = (trace, step, view, focus) => {
+  const cells = cellsOf(step).filter((cell) => !isFinal(cell)).map((cell) => ({ ...cell, pass: step.drafts[cell.position - 1].p }));
+  const big = cells.filter((cell) => isBig(step, focus, cell.position));
+  const drafts = big.map((cell) => openCell(trace, cell, stageShown(step, view, cell)));
   const finals = view.drawn ? finalsOf(step).map((cell) => openCell(trace, cell, 'decided')) : [finalSlot(step, view)];
   const nothingDue = view.walked && !step.final && !view.drawn;
-  const row = rowNode('sv-step sv-open', step, rowLabel(step, null), [...drafts, fewerNote(trace, step)], nothingDue ? [noFinal()] : finals);
+  const inChips = isPresenting() && trace.settings.k > BIG_CELLS;
+  const [list, last] = isPhone() ? asList(step, view, drafts, finals) : [drafts, finals];
+  const row = rowNode('sv-step sv-open', step, rowLabel(step, null), [...list, inChips ? null : fewerNote(trace, step)], nothingDue ? [noFinal()] : last);
+  if (inChips) row.append(chips(trace, step, view, cells, big));
   row.toggleAttribute('data-wrapped', trace.settings.k > lineLength());
   if (view.verified) row.append(passBracket(step));
-  if (view.owed) row.append(connector(trace, step));
+  if (view.owed && !isPhone()) row.append(connector(trace, step, big));
   return row;
 };
 
 const passBracket = (step) => presentation(make('div', 'sv-bracket', make('span', '', `one target pass, ${count(step.k + 1, 'row', 'rows')} of p`)));
 
-const connector = (trace, step) => {
-  const at = step.drafts.findIndex((draft) => draft.state === 'rejected');
+const connector = (trace, step, shown) => {
+  const at = shown.findIndex((cell) => cell.state === 'rejected');
   const node = presentation(make('div', 'sv-connector', make('span', '', 'takes its place')));
   node.style.setProperty('--from', Math.max(0, at) % lineLength());
   return node;
@@ -203,7 +225,7 @@ const forgetRows = (grid, trace) => {
   const columns = Math.max(1, Math.min(lineLength(), trace.settings.k));
   grid.style.setProperty('--k', columns);
   grid.style.setProperty('--lines', Math.max(1, Math.ceil(trace.settings.k / lineLength())));
-  grid.toggleAttribute('data-dense', trace.settings.k > 5);
+  grid.toggleAttribute('data-dense', columns > 5);
   measureRows(grid);
 };
 

@@ -36,7 +36,8 @@ const sceneOf = (trace, key, beat) => {
   const act = actOf(step, picked, beat);
   const replaced = picked.kind === 'residual' && (act === 'draw' || act === 'owed');
   const cell = replaced ? rejectedOf(step) : picked;
-  return { trace, step, key, cell, final: step.final, act, row: act === 'waiting' || act === 'discarded' ? null : cell.row, greedy: isGreedy(trace) };
+  const row = act === 'waiting' || act === 'discarded' ? null : rowShown(cell.row, { ...cell, step: step.step, position: key.position }, act);
+  return { trace, step, key, cell, final: step.final, act, row, greedy: isGreedy(trace) };
 };
 
 const canReplace = (scene) => ['coin', 'owed', 'draw'].includes(scene.act) && scene.row && scene.cell.mass > 0 && !scene.greedy && !scene.trace.settings.fault;
@@ -97,18 +98,20 @@ const balanceLine = (scene, view) => {
   if (view.policy === 'p') {
     const [least, most] = offBy(scene.row, mass).map(number);
     return make('p', 'svi-balance', 'A common mistake. The output is ', make('b', 'svi-wrong', least === most ? `off by ${least} in total` : `off by ${least} to ${most} in total`),
-      ': too much where kept drafts deliver already.');
+      make('span', 'svi-tail', ': too much where kept drafts deliver already'), '.');
   }
   return make('p', 'svi-balance svi-sums', 'Drafted too often ', qWord(number(mass)), ' = still owed ', termOf(pWord(number(mass)), 'owed'), make('span', 'svi-soft', ` · overlap ${number(overlap)}`));
 };
 
 const barParts = (scene, lanes, view) => {
   const { act, final, row } = scene;
+  if (act === 'draft') return draftDraw(scene);
   if (act !== 'owed' && act !== 'draw' && act !== 'bonus') return [];
   if (view.policy === 'p') return [drawBar(scene, piecesOfP(lanes), 'p', null)];
   const pieces = piecesOf(row, final).filter((piece) => !scene.trace.settings.fault || piece.id === final.id);
   const kind = act === 'bonus' || final.fallback ? 'p' : 'owed';
-  return [drawBar(scene, pieces, kind, act === 'owed' ? null : final.u)];
+  const place = drawBar(scene, pieces, kind, act === 'owed' ? null : final.u);
+  return [place, act === 'owed' ? null : movableDart(scene, place, finalHandle(scene, pieces))];
 };
 
 const toolsOf = (scene) => {
@@ -150,9 +153,9 @@ const noDistributions = (trace) => make('p', 'svi-soft', trace.settings.top_m ==
 const seenIn = (scene) => (scene.act === 'draw' ? [scene.cell.id, scene.final.id] : [scene.cell.id]);
 
 // A low window has room for fewer.
-const mostLanes = () => (matchMedia('(max-height: 720px)').matches ? 4 : 6);
+const mostLanes = () => (matchMedia(isPresenting() ? '(max-height: 1000px)' : '(max-height: 780px)').matches ? 4 : 6);
 
-const lanesIn = (scene) => lanesOf(scene.row, seenIn(scene), mostLanes(), scene.act === 'draft');
+const lanesIn = (scene) => lanesOf(scene.row, seenIn(scene), scene.row.short ? 4 : mostLanes(), scene.act === 'draft');
 
 const chartParts = (scene) => {
   if (scene.act === 'waiting' || scene.act === 'discarded') return [];
@@ -201,7 +204,9 @@ const rulerParts = (scene) => {
   const tossed = scene.act === 'coin' || scene.act === 'owed' || scene.act === 'draw';
   if ((!tossed && scene.act !== 'threshold') || scene.cell.coin === null || scene.cell.coin === undefined) return [];
   const rule = scene.act === 'coin' ? [coinFormula(scene)] : scene.act === 'threshold' ? [thresholdFormula(scene)] : [];
-  return [make('div', 'svi-coin', bigRuler(scene.cell, tossed), ...rule)];
+  const place = bigRuler(scene.cell, tossed);
+  const change = tossed ? movableCoin(scene, place) : null;
+  return [make('div', 'svi-coin', place, ...rule, change)];
 };
 
 // Where the inspector is a sheet over the page; elsewhere it is not shown.
@@ -213,10 +218,17 @@ const closeButton = () => {
   return node;
 };
 
+// What is said, and the picture of it: one under the other, or side by side where there is room.
+const inTwo = (said, shown = []) => {
+  const nodes = shown.filter(Boolean);
+  const words = isPresenting() ? nodes.filter((node) => node.matches('.svi-formula, .svi-tools')) : [];
+  return [make('div', 'svi-said', ...said, ...words), make('div', 'svi-shown', ...nodes.filter((node) => !words.includes(node)))];
+};
+
 const partsOf = (scene) => {
-  if (scene.act === 'start') return startParts(scene);
+  if (scene.act === 'start') return inTwo(...startParts(scene).map((each) => [each]));
   const below = inspecting.digits && scene.act !== 'waiting' ? [digitsOf(scene)] : chartParts(scene);
-  return [whereLine(scene), SAYINGS[scene.act](scene), ...rulerParts(scene), ...below].filter(Boolean);
+  return inTwo([whereLine(scene), SAYINGS[scene.act](scene), ...rulerParts(scene)], below);
 };
 
 const lightUp = (place, term) => place.querySelectorAll('[data-term]').forEach((node) => node.classList.toggle('svi-lit', term !== null && node.dataset.term === term));

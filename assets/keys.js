@@ -10,8 +10,19 @@ const KEYS = {
   End: () => hasBeats() && moveTo(lastBeat()),
   n: () => moveToNext('rejected'),
   b: () => moveToNext('bonus'),
-  Escape: () => endCaptions(),
+  p: () => setPredicting(!predicting.on),
+  a: () => answer('accept'),
+  r: () => answer('reject'),
+  f: () => setPresenting(!isPresenting()),
+  '.': () => setBlank(true),
+  Escape: () => { if (!closeTop()) escape(); },
   '?': () => part('help').showModal(),
+};
+
+const escape = () => {
+  if (closeEndCard()) return;
+  if (isPresenting()) setPresenting(false);
+  else endCaptions();
 };
 
 const typing = (target) => target.closest?.('input, textarea, select, [contenteditable], [role="listbox"], [role="slider"]:not([data-part="skyline"]), dialog');

@@ -57,24 +57,54 @@ const tellControls = () => {
 
 let acted = false;
 
-const QUERY = new URLSearchParams(window.location.search);
+// What the link said when the page opened; a standalone file carries its own.
+const QUERY = new URLSearchParams(element.querySelector('.sv-player').dataset.query ?? window.location.search);
+
+// What the link asked for under a name, as text, or null where it says nothing of it.
+const linked = (name) => QUERY.get(name);
+
+const TASK_LENGTH = 200; // characters
+const LABEL_LENGTH = 60;
+
+// The same on one line and not longer than it may be: whatever a link holds, it is shown as text.
+const linkedText = (name, most) => cutText(linked(name) ?? '', most);
+
+const cutText = (text, most) => Array.from(text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()).slice(0, most).join('');
+
+// The names in a list such as lock=k,seed, of those that there are.
+const linkedNames = (name, known) => (linked(name) ?? '').split(',').filter((each) => known.includes(each));
+
+// What a link says beside settings and beat, by name: functions that return a text, or null to say nothing. Other modules add theirs
+// here; a name that stands in the address and is not here (task, lock, hide, label, tab) stays in it.
+const LINK_SAYS = {
+  recorded: () => state.recorded?.name ?? recordedRoot(state.trace),
+  beat: () => (hasBeats() ? currentBeat().name : null),
+  predict: () => (predicting.on ? '1' : null),
+  speed: () => (state.speed === 'normal' ? null : state.speed),
+  fp: () => (state.recorded || state.trace.settings.overrides.length > 0 ? null : state.fingerprint), // of a branch, the link runs the parent first
+};
 
 const linkOf = () => {
   const query = new URLSearchParams(window.location.search);
-  [...CONTROL_NAMES, 'recorded', 'beat'].forEach((name) => query.delete(name));
-  if (state.recorded) query.set('recorded', state.recorded.name);
-  else Object.entries(askedFor(state.trace)).forEach(([name, value]) => { if (value !== null && value !== undefined) query.set(name, value); });
-  if (hasBeats()) query.set('beat', currentBeat().name);
+  CONTROL_NAMES.forEach((name) => query.delete(name));
+  const settings = state.recorded ? {} : askedFor(state.trace);
+  const said = Object.entries(LINK_SAYS).map(([name, says]) => [name, says()]);
+  [...Object.entries(settings), ...said].forEach(([name, value]) => (value === null || value === undefined ? query.delete(name) : query.set(name, value)));
   return `?${query}`;
 };
+
+if (Object.hasOwn(PAUSES, linked('speed') ?? '')) state.speed = linked('speed');
 
 const LINK_AFTER = 200; // milliseconds without another move: browsers limit how often an address may change
 
 let linkTimer = null;
 
+// A file without a server behind it: nothing there may need one, and its address is not ours to write.
+const isStandalone = () => 'standalone' in element.querySelector('.sv-player').dataset;
+
 const writeLink = () => {
   clearTimeout(linkTimer);
-  if (!acted) return;
+  if (!acted || isStandalone()) return;
   linkTimer = setTimeout(() => {
     if (state.trace !== null && !state.live && !state.playing) window.history.replaceState(window.history.state, '', linkOf());
   }, LINK_AFTER);
@@ -88,11 +118,15 @@ const isLinked = () => {
   return state.recorded === null && CONTROL_NAMES.every((name) => !QUERY.has(name) || String(asked[name]) === QUERY.get(name));
 };
 
+// A beat's name can be right in another run of the same settings: its step is what has to be here.
+const hasBeat = (clock, name) => indexOfBeat(clock, name) !== null && clock.starts[name.split('.')[0]] !== undefined;
+
 const linkedBeat = () => {
   if (!QUERY.has('beat') || state.live || !isLinked()) return null;
-  const at = indexOfBeat(state.clock, QUERY.get('beat'));
+  const name = QUERY.get('beat');
   QUERY.delete('beat');
-  return at;
+  notes.beatUnknown = !hasBeat(state.clock, name);
+  return notes.beatUnknown ? 0 : indexOfBeat(state.clock, name);
 };
 
 // --- files dropped anywhere go the way of the button "Open a trace"

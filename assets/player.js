@@ -13,7 +13,7 @@ const titleOf = (trace, settled) => {
 };
 
 const endButton = () => {
-  const node = make('button', 'sv-end', 'Esc ends the captions');
+  const node = make('button', 'sv-end', isPhone() ? 'end the captions' : 'Esc ends the captions');
   node.type = 'button';
   node.dataset.do = 'captions';
   return node;
@@ -28,19 +28,25 @@ const drawLine = () => {
     part('line').replaceChildren(make('span', 'sv-caption', caption.text), endButton());
     return;
   }
+  const notice = noticeNow();
+  if (notice) {
+    part('line').replaceChildren(notice);
+    return;
+  }
   const fault = trace.settings.fault ? [make('b', 'sv-fault', `deliberate mistake: ${trace.settings.fault}`), ' · '] : [];
-  const look = recorded ? [make('b', '', recorded.title), ` · ${recorded.look_for} `] : [];
-  const about = titleOf(trace, !state.live);
-  part('line').replaceChildren(...fault, ...look, make('span', 'sv-about', about));
+  const look = recorded ? [make('b', '', recorded.title), isPredicting() ? ' · ' : ` · ${recorded.look_for} `] : [];
+  const about = titleOf(trace, !state.live && !isPredicting());
+  part('line').replaceChildren(...fault, ...branchMark(trace), ...look, make('span', 'sv-about', about));
   part('line').title = about;
 };
 
 const drawInspected = () => {
   const cell = shownCell();
   window.specvizSpot = cell && { step: cell.step, position: cell.position, state: cell.state }; // for the labs
-  const step = cell && state.clock.steps[cell.step];
+  const step = cell && stepOf(cell.step);
   const known = cell && kindOf(step, cell.step < currentBeat().step ? viewOf(step, beatsOfStep(step).at(-1)) : currentView(), cellsOf(step).find((each) => sameCell(each, cell)));
-  drawInspector(part('details'), state.trace, cell && { step: cell.step, position: cell.position, state: cell.state }, known);
+  const trace = { ...state.trace, steps: state.trace.steps.map((each) => (each.step === step?.step ? step : each)) };
+  drawInspector(part('details'), trace, cell && { step: cell.step, position: cell.position, state: cell.state }, cell && kindShown(cellsOf(step).find((each) => sameCell(each, cell)), known));
   root.querySelectorAll('.sv-chosen').forEach((node) => node.classList.remove('sv-chosen'));
   if (!cell) return;
   root.querySelectorAll(`[data-step="${cell.step}"][data-position="${cell.position}"]`).forEach((node) => {
@@ -68,34 +74,82 @@ const drawGrid = (step, view) => {
   if (grid.dataset.run !== state.trace.run_id) forgetRows(grid, state.trace);
   const focused = document.activeElement?.closest?.('.sv-now .sv-cell');
   const place = focused && [...part('open').querySelectorAll('.sv-cell')].indexOf(focused);
-  part('open').replaceChildren(openStep(state.trace, step, view));
+  part('open').replaceChildren(openStep(state.trace, step, view, cellOfBeat(step, currentBeat())?.position ?? 1));
   if (focused) part('open').querySelectorAll('.sv-cell')[place]?.focus({ preventScroll: true });
   grid.setAttribute('aria-rowcount', step.step);
 };
 
 const drawBeat = () => {
+  drawKeptBack();
   const beat = currentBeat();
   const step = currentStep();
   const view = currentView();
   drawGrid(step, view);
-  drawRibbon(part('ribbon'), state.trace, output, ribbonAt(output, step, view, beat));
+  const revealed = ribbonAt(output, step, view, beat);
+  drawRibbon(part('ribbon'), state.trace, output, revealed);
+  drawComparison(part('both'), part('ribbon'), revealed.length);
   drawStepClock(part('clock'), state.trace, step, view);
-  const counts = countsAt(state.clock, state.at);
+  if (isPredicting()) part('clock').hidden = true; // its scale would tell how many tokens are to come
+  const counts = countsAt(state.clock, state.at, step);
   drawLegend(part('legend'), counts);
-  drawSpeedLine(part('sofar'), counts, state.trace.steps.at(-1)?.totals, state.live);
+  drawSpeedLine(part('sofar'), counts, state.live || isPredicting() ? null : state.trace.steps.at(-1)?.totals);
   drawWhere(part('where'), state.trace, beat);
   markSkyline(part('skyline'), beat, `step ${beat.step}, ${beatWords(beat)}`);
   markChart(beat.step);
   drawLine();
+  drawNotes();
   drawInspected();
+  drawPredict();
+  drawEndCard();
   drawNewest(part('past'), state.trace, pastSteps()); // the first to ask for a layout
   scrollDown(part('ribbon'));
+};
+
+// A beat in words, but for what is being asked at it.
+const sayNow = () => [isAsking() ? '' : sayBeat(state.trace, currentStep(), currentBeat()), sayPrediction(), sayEnd()].join(' ').trim();
+
+const drawSkylineNow = () => drawSkyline(part('skyline'), state.trace, isPredicting() && hasBeats() ? state.clock.beats[game().reached].step : null);
+
+const drawFigures = () => {
+  if (isPredicting()) part('speed').replaceChildren(make('p', 'sv-hint', 'The figures of the whole run come at its end, or when you stop predicting.'));
+  else drawSpeed(part('speed'), state.trace, state.figures);
+};
+
+// What of the whole run is on the page; while predicting, what has been revealed of it.
+const drawKeptBack = () => {
+  const before = document.body.classList.contains('sv-predicting');
+  document.body.classList.toggle('sv-predicting', isPredicting());
+  if (before === isPredicting()) {
+    if (before) drawSkylineNow();
+    return;
+  }
+  part('skyline').dataset.run = '';
+  drawSkylineNow();
+  drawFigures();
+  root.querySelectorAll('.sv-jumps button').forEach((node) => node.setAttribute('aria-disabled', isPredicting()));
+  window.dispatchEvent(new CustomEvent('specviz:predicting'));
+};
+
+const predictingChanged = () => {
+  if (hasBeats()) beatChanged();
+  else writeLink();
+};
+
+const answerChanged = () => {
+  drawBeat();
+  part('aloud').textContent = sayPrediction();
+};
+
+const noticeChanged = () => {
+  drawPredict();
+  part('aloud').textContent = predicting.notice;
 };
 
 // What the state calls when it has changed.
 const beatChanged = () => {
   drawBeat();
-  part('aloud').textContent = sayBeat(state.trace, currentStep(), currentBeat());
+  if (isPhone()) keepInView();
+  part('aloud').textContent = sayNow();
   writeLink();
 };
 
@@ -111,6 +165,8 @@ const playingChanged = () => {
 
 const drawWithoutSteps = () => {
   window.specvizSpot = null;
+  drawPredict();
+  drawEndCard();
   ['open', 'clock', 'legend', 'sofar', 'where', 'skyline'].forEach((name) => part(name).replaceChildren());
   part('past').firstElementChild.replaceChildren();
   drawLine();
@@ -120,32 +176,40 @@ const drawWithoutSteps = () => {
 
 const draw = () => {
   const message = props.value ? JSON.parse(props.value) : null;
+  if (message) noteMessage(message);
+  showMessage(message);
+};
+
+const showMessage = (message) => {
   root.dataset.phase = message ? (message.live ? 'live' : 'done') : 'empty';
   if (!message) return;
   takeMessage(message);
+  takeBranch(message);
+  noteRace(message);
   if (!message.live) ['grid', 'ribbon', 'skyline'].forEach((name) => { part(name).dataset.run = ''; }); // whatever was drawn may have changed
   state.at = askedBeat() ?? linkedBeat() ?? state.at;
+  proposeLinked();
   window.specvizRun = askedFor(state.trace);
   tellControls();
   output = outputOf(state.trace);
   drawHeading(part('heading'), state.trace);
-  drawSkyline(part('skyline'), state.trace);
-  drawSpeed(part('speed'), state.trace, state.figures);
+  if (hasBeats()) noteReached(state.at);
+  drawSkylineNow();
+  drawFigures();
   if (hasBeats()) drawBeat();
   else drawWithoutSteps();
   playingChanged();
+  openRaceOnce(message);
+  presentIfLinked();
   if (!message.live) window.dispatchEvent(new Event('specviz:run')); // for the labs
 };
 
-// On a phone the inspector is a sheet from below; elsewhere it always stands beside the grid.
-const sheet = (open) => { root.dataset.sheet = open ? 'open' : 'closed'; };
-
 const chooseNode = (node) => {
   if (!node.dataset.position) return;
-  const cell = cellsOf(state.clock.steps[node.dataset.step]).find((each) => each.position === Number(node.dataset.position)
+  const cell = cellsOf(stepOf(Number(node.dataset.step))).find((each) => each.position === Number(node.dataset.position)
     && isFinal(each) === 'final' in node.dataset);
   choose(cell);
-  sheet(true);
+  openSheet(node);
 };
 
 const focusRow = (node, direction) => {
@@ -167,7 +231,7 @@ const fold = () => {
 
 element.addEventListener('click', (event) => {
   const on = (selector) => event.target.closest(selector);
-  if (on('[data-close]')) sheet(false);
+  if (on('[data-close]')) closeSheet();
   else if (on('[data-do]')) DOES[on('[data-do]').dataset.do]();
   else if (on('[data-speed]')) setSpeed(on('[data-speed]').dataset.speed);
   else if (on('[data-next]')) moveToNext(on('[data-next]').dataset.next);
@@ -178,13 +242,12 @@ element.addEventListener('click', (event) => {
 
 const goToToken = (node) => {
   const { step, position, state: kind } = node.dataset;
-  const cell = cellsOf(state.clock.steps[step]).find((each) => each.position === Number(position) && (each.state === kind || !isFinal(each)));
+  const cell = cellsOf(stepOf(Number(step))).find((each) => each.position === Number(position) && (each.state === kind || !isFinal(each)));
   if (kind === 'ghost' || kind === 'struck') choose(cell);
   else moveToCell(cell);
 };
 
 element.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape') sheet(false);
   pressInGrid(event);
 });
 document.addEventListener('keydown', pressKey);
@@ -195,8 +258,17 @@ part('past').addEventListener('focusin', (event) => {
 listenToSkyline(part('skyline'));
 listenToPage();
 listenToLessons();
+listenToShare();
+followLesson();
+drawNotes();
+listenForBranches();
+listenToRace();
+listenToPanel();
+listenToPresenter();
+listenToPhone();
 new ResizeObserver(resized).observe(part('left'));
 
+predicting.on = linked('predict') === '1';
 watch('value', draw);
 draw();
 root.dataset.ready = '';

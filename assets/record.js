@@ -56,6 +56,9 @@ const inOutput = (cell) => cell.state !== 'rejected' && cell.state !== 'discarde
 
 const outputCells = (trace) => trace.steps.flatMap((step) => cellsOf(step).filter(inOutput));
 
+// Whose coin it was, where it was not the run's own.
+const coinName = (cell) => (cell.by ? `${cell.by} coin` : 'coin');
+
 const isEnd = (trace, cell) => trace.settings.end_ids.includes(cell.id);
 
 const sameCell = (a, b) => a.step === b.step && a.position === b.position && a.state === b.state;

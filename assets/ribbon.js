@@ -25,7 +25,8 @@ const ribbonAt = (output, step, view, beat) => {
   const kept = settled.filter((cell) => output.cells.some((each) => sameCell(each, cell))).length;
   const drafts = cellsOf(step).filter((cell) => !isFinal(cell));
   const struck = beat.kind === 'coin' ? drafts.filter((cell) => cell.position === beat.position && cell.state === 'rejected') : [];
-  const waiting = drafts.filter((cell) => !['empty', 'decided'].includes(stageOf(step, view, cell.position)));
+  const lent = (cell) => cell.by && cell.state === 'accepted' && !output.cells.some((each) => sameCell(each, cell)); // kept by the class's coin, not by the run's
+  const waiting = drafts.filter((cell) => lent(cell) || !['empty', 'decided'].includes(stageOf(step, view, cell.position)));
   return { length: (before < 0 ? output.cells.length : before) + kept, struck, waiting };
 };
 

@@ -30,7 +30,7 @@ const ticksOf = (chance, text) => [
 const coinMark = (cell) => {
   const matters = chanceOf(cell) > 0 && chanceOf(cell) < 1;
   return [
-    placedAt(make('span', 'svi-flag', `coin ${coinTexts(cell)[0]}`), Math.min(0.87, Math.max(0.13, cell.coin))),
+    placedAt(make('span', 'svi-flag', `${coinName(cell)} ${coinTexts(cell)[0]}`), Math.min(0.87, Math.max(0.13, cell.coin))),
     termOf(placedAt(make('u', matters ? '' : 'svi-hollow'), cell.coin), 'coin'),
   ];
 };

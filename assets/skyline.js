@@ -2,23 +2,27 @@
 
 const MARKS = { residual: '↻', bonus: '+' };
 
-const column = (step, tallest) => {
+// While predicting a column says where a step is, and not what it gave.
+const column = (step, tallest, flat) => {
   const gained = cellsOf(step).filter(inOutput).length;
-  const node = make('div', 'sv-column', make('b', '', step.k ? MARKS[step.final?.kind] ?? '' : ''), make('i'));
+  const node = make('div', 'sv-column', make('b', '', step.k && !flat ? MARKS[step.final?.kind] ?? '' : ''), make('i'));
   node.dataset.column = step.step;
-  node.title = `step ${step.step}: ${count(gained, 'token', 'tokens')}`;
-  node.lastElementChild.style.height = `${(100 * gained) / tallest}%`;
+  node.title = flat ? `step ${step.step}` : `step ${step.step}: ${count(gained, 'token', 'tokens')}`;
+  node.lastElementChild.style.height = flat ? '40%' : `${(100 * gained) / tallest}%`;
   return node;
 };
 
-const drawSkyline = (place, trace) => {
+// `last` is the last step that may be known; null is all of them.
+const drawSkyline = (place, trace, last) => {
   const tallest = Math.max(1, trace.settings.k + 1);
   if (place.dataset.run !== trace.run_id) place.replaceChildren();
   place.dataset.run = trace.run_id;
-  place.append(...trace.steps.slice(place.children.length).map((step) => column(step, tallest)));
-  place.toggleAttribute('data-narrow', trace.steps.length > 40);
-  place.setAttribute('aria-valuemin', trace.steps[0]?.step ?? 0);
-  place.setAttribute('aria-valuemax', trace.steps.at(-1)?.step ?? 0);
+  const steps = last === null ? trace.steps : trace.steps.filter((step) => step.step <= last);
+  place.append(...steps.slice(place.children.length).map((step) => column(step, tallest, last !== null)));
+  place.toggleAttribute('data-flat', last !== null);
+  place.toggleAttribute('data-narrow', steps.length > 40);
+  place.setAttribute('aria-valuemin', steps[0]?.step ?? 0);
+  place.setAttribute('aria-valuemax', steps.at(-1)?.step ?? 0);
 };
 
 const markSkyline = (place, beat, words) => {

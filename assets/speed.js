@@ -29,20 +29,20 @@ const modelledCard = (f, isToy) => card('modelled speedup', f.speedup_modelled =
   isToy ? NO_CLOCK : f.speedup_modelled === null ? "Needs this pair's timings: they are measured once, after loading." : `From the pair's timings: ${comparedWithOne(f.speedup_modelled)}.`,
   f.speedup_ideal === null ? null : `With free extra rows and no overhead it would be ${times(f.speedup_ideal)}.`);
 
-const measuredCard = (f, isToy, machine) => card('measured speedup', f.speedup_measured === null ? null : times(f.speedup_measured),
+const measuredCard = (f, isToy, machine, race) => card('measured speedup', f.speedup_measured === null ? null : times(f.speedup_measured),
   isToy ? NO_CLOCK : f.speedup_measured === null ? 'Needs the plain loop, really run: press “Time the plain loop”.' : `Both loops really ran, on ${machine}: ${comparedWithOne(f.speedup_measured)}.`,
-  f.speedup_measured === null ? null : 'One after the other: what else the machine did meanwhile is in it.');
+  f.speedup_measured === null ? null : 'One after the other: what else the machine did meanwhile is in it.', race);
 
 // The folded line: up to the present beat, and the whole run.
-const drawSpeedLine = (place, counts, totals, live) => {
+const drawSpeedLine = (place, counts, totals) => {
   const sofar = counts.passes === 0 ? '–' : (counts.tokens / counts.passes).toFixed(2);
   place.replaceChildren('so far ', make('b', '', sofar), ' tokens per target pass ', make('small', '', `(${counts.tokens} in ${counts.passes})`),
-    ...(totals && !live ? [' · whole run ', make('b', '', (totals.tokens / totals.target_passes).toFixed(2))] : []));
+    ...(totals ? [' · whole run ', make('b', '', (totals.tokens / totals.target_passes).toFixed(2))] : []));
 };
 
 const drawSpeed = (place, trace, figures) => {
   const isToy = trace.settings.pair === 'toy';
-  place.replaceChildren(...(figures ? [passesCard(figures), acceptanceCard(figures), modelledCard(figures, isToy), measuredCard(figures, isToy, trace.machine)]
+  place.replaceChildren(...(figures ? [passesCard(figures), acceptanceCard(figures), modelledCard(figures, isToy), measuredCard(figures, isToy, trace.machine, raceInvitation(trace))]
     : [make('p', 'sv-hint', 'The figures come when the run has ended.')]));
 };
 

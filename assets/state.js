@@ -5,6 +5,8 @@ const state = {
   figures: null,
   live: false, // steps are still arriving
   recorded: null, // the gallery's name of the run, and what to look for in it
+  fingerprint: null, // a hash of what came out, see fingerprint.py
+  gallery: null, // the recorded runs' names, titles and fingerprints
   clock: null,
   at: 0, // index of a beat
   speed: 'normal',
@@ -16,7 +18,10 @@ const state = {
 
 const currentBeat = () => state.clock.beats[state.at];
 
-const currentStep = () => state.clock.steps[currentBeat().step];
+// A step as it is shown at the present beat, where the class may have thrown a coin of its own.
+const stepOf = (number) => (number === currentBeat().step ? stepShown(state.clock.steps[number], currentBeat()) : state.clock.steps[number]);
+
+const currentStep = () => stepOf(currentBeat().step);
 
 const currentView = () => viewOf(currentStep(), currentBeat());
 
@@ -45,8 +50,10 @@ const takeMessage = (message) => {
   state.figures = message.figures ?? null;
   state.live = message.live;
   state.recorded = message.recorded ?? null;
+  state.fingerprint = message.fingerprint ?? null;
+  state.gallery = message.gallery ?? null;
   state.clock = clockOf(state.trace);
-  if (!sameRun) Object.assign(state, { at: 0, playing: false, following: message.live || message.made, captions: message.recorded?.first ?? false, chosen: null });
+  if (!sameRun) Object.assign(state, { at: 0, playing: false, following: (message.live || message.made) && !predicting.on, captions: message.recorded?.first ?? false, chosen: null });
   if (state.following) state.at = Math.max(0, lastBeat());
   else if (name !== null) state.at = indexOfBeat(state.clock, name) ?? 0;
   if (!message.live) state.following = false;
@@ -55,8 +62,9 @@ const takeMessage = (message) => {
 
 const goTo = (index) => {
   if (!hasBeats()) return;
-  const at = Math.min(Math.max(0, index), lastBeat());
-  Object.assign(state, { at, chosen: null, following: state.live && at === lastBeat() });
+  const at = Math.max(0, Math.min(index, reach(lastBeat())));
+  Object.assign(state, { at, chosen: null, following: state.live && !predicting.on && at === lastBeat() });
+  noteReached(at);
   beatChanged();
 };
 
@@ -70,14 +78,24 @@ const stopPlaying = () => {
 const moveTo = (index) => {
   if (index === null) return;
   stopPlaying();
+  predicting.notice = index > reach(index) && isAsking() ? NO_FARTHER : '';
   goTo(index);
 };
 
-const moveBy = (direction, speed = state.speed) => hasBeats() && moveTo(nextStop(state.clock, state.at, speed, direction));
+// A beat on from a question goes to its coin, answered or not.
+const moveBy = (direction, speed = state.speed) => {
+  if (!hasBeats()) return;
+  if (direction > 0 && speed === state.speed && questionNow()) tell();
+  else moveTo(nextStop(state.clock, state.at, speed, direction));
+};
 
 const moveToStep = (number) => moveTo(state.clock.ends[number] ?? null);
 
-const moveToNext = (cellState) => hasBeats() && moveTo(nextOfState(state.clock, state.at, cellState));
+const moveToNext = (cellState) => {
+  if (!hasBeats()) return;
+  if (isPredicting()) remind(NO_JUMP);
+  else moveTo(nextOfState(state.clock, state.at, cellState));
+};
 
 const moveToCell = (cell) => {
   moveToStep(cell.step);
@@ -96,6 +114,10 @@ const setSpeed = (speed) => {
 
 const togglePlay = () => {
   if (!hasBeats()) return;
+  if (!state.playing && isAsking()) {
+    remind(CALL_FIRST);
+    return;
+  }
   state.playing = !state.playing;
   if (state.playing && atEnd() && !state.live) goTo(0);
   playingChanged();
@@ -105,7 +127,7 @@ const LAST_TOLD_STEP = 2; // the story is over after the second step
 
 // The caption that stands at the present beat: the latest one of its step or before, as long as the story lasts.
 const captionNow = () => {
-  if (!state.captions || !hasBeats() || currentBeat().step > LAST_TOLD_STEP) return null;
+  if (!state.captions || predicting.on || !hasBeats() || currentBeat().step > LAST_TOLD_STEP) return null;
   return CAPTIONS.filter((caption) => indexOfBeat(state.clock, caption.beat) <= state.at).at(-1) ?? null;
 };
 
@@ -118,5 +140,5 @@ const endCaptions = () => {
 const playOn = () => {
   const next = nextStop(state.clock, state.at, state.speed, 1);
   if (next !== state.at) goTo(next);
-  if (atEnd() && !state.live) stopPlaying();
+  if ((atEnd() && !state.live) || isAsking() || (isPresenting() && atStepEnd())) stopPlaying();
 };

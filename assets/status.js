@@ -2,8 +2,14 @@
 
 const line = element.querySelector('.sv-status');
 
+// Whoever predicts a run is not told how it went on.
+const keptBack = (said) => {
+  if (!said.tells || !document.body.classList.contains('sv-predicting')) return said;
+  return { ...said, text: said.tone === 'busy' ? 'The run is being made.' : '', share: null };
+};
+
 const show = () => {
-  const { tone, text, share } = props.value ? JSON.parse(props.value) : { tone: 'quiet', text: '', share: null };
+  const { tone, text, share } = keptBack(props.value ? JSON.parse(props.value) : { tone: 'quiet', text: '', share: null });
   const words = document.createElement('span');
   words.textContent = text;
   const bar = document.createElement('i');
@@ -15,4 +21,5 @@ const show = () => {
 };
 
 watch('value', show);
+window.addEventListener('specviz:predicting', show);
 show();

@@ -14,7 +14,7 @@ const beatWords = (beat) => BEAT_WORDS[beat.kind](beat);
 
 const verdictWords = (cell) => {
   const [coin, bound] = apart(cell.coin, Math.min(1, cell.ratio));
-  return `The coin said ${coin}, ${cell.state === 'accepted' ? 'below' : 'not below'} ${bound}: ${cell.state === 'accepted' ? 'kept' : 'rejected'}.`;
+  return `The ${coinName(cell)} said ${coin}, ${cell.state === 'accepted' ? 'below' : 'not below'} ${bound}: ${cell.state === 'accepted' ? 'kept' : 'rejected'}.`;
 };
 
 const drawWords = (name, cell) => {
@@ -40,7 +40,7 @@ const sayBeat = (trace, step, beat) => {
 
 const drawWhere = (place, trace, beat) => {
   const steps = trace.steps.length;
-  place.replaceChildren('step ', make('b', '', String(beat.step)), ` of ${steps}${state.live ? ' …' : ''} · `, make('b', '', beatWords(beat)));
+  place.replaceChildren('step ', make('b', '', String(beat.step)), `${isPredicting() ? '' : ` of ${steps}`}${state.live ? ' …' : ''} · `, make('b', '', beatWords(beat)));
 };
 
 const drawTransport = (place) => {
@@ -58,7 +58,19 @@ const DOES = {
   rejection: () => moveToNext('rejected'),
   bonus: () => moveToNext('bonus'),
   captions: () => endCaptions(),
+  branch: () => runBranch(),
+  putBack: () => putBack(),
+  original: () => showRun('original'),
+  fork: () => showRun('branch'),
+  race: () => openRace(),
   help: () => part('help').showModal(),
+  share: () => openShare(),
+  predict: () => setPredicting(!predicting.on),
+  best: () => moveToStep(bestStep(state.trace)),
+  replay: () => replay(),
+  closecard: () => closeEndCard(),
+  present: () => setPresenting(!isPresenting()),
+  menu: () => toggleFold('menu'),
 };
 
 let timer = null;

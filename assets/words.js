@@ -48,9 +48,10 @@ const coinWords = (scene) => {
   const verdict = strong(cell.state === 'accepted' ? 'kept' : 'rejected');
   if (scene.greedy) return say(inkOf(scene, cell.id), cell.state === 'accepted' ? ' is the target’s favourite too: ' : ' is not the target’s favourite: ', verdict, '. No coin is needed at temperature 0.');
   const [coin, bound] = coinTexts(cell);
-  if (chanceOf(cell) >= 1) return say('The coin said ', strong(coin), ' and did not matter: the target likes ', inkOf(scene, cell.id), ' at least as much, so it is ', verdict, '.');
-  if (chanceOf(cell) === 0) return say('The coin said ', strong(coin), ' and did not matter: the target gives ', inkOf(scene, cell.id), ' nothing, so it is ', verdict, '.');
-  return say('The coin said ', strong(coin), cell.state === 'accepted' ? ', below ' : ', not below ', strong(bound), ': ', inkOf(scene, cell.id), ' is ', verdict, '.');
+  const said = `The ${coinName(cell)} said `;
+  if (chanceOf(cell) >= 1) return say(said, strong(coin), ' and did not matter: the target likes ', inkOf(scene, cell.id), ' at least as much, so it is ', verdict, '.');
+  if (chanceOf(cell) === 0) return say(said, strong(coin), ' and did not matter: the target gives ', inkOf(scene, cell.id), ' nothing, so it is ', verdict, '.');
+  return say(said, strong(coin), cell.state === 'accepted' ? ', below ' : ', not below ', strong(bound), ': ', inkOf(scene, cell.id), ' is ', verdict, '.');
 };
 
 const owedWords = (scene) => {

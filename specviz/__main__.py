@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from specviz import Sampling, autoregress, decode, measure_costs, replay
-from specviz.bench import bench, table
+from specviz.bench import BENCH_TOKENS, bench, table
+from specviz.decoding import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.display import grid, summary
 from specviz.draft_quality import draft_quality, report
 from specviz.errors import SpecVizError
@@ -44,12 +45,7 @@ def parser() -> Parser:
     to_decode.add_argument(
         "--prompt", required=True, help="text, or token ids for the toy: --prompt '1 15 42'"
     )
-    to_decode.add_argument("-k", type=int, default=4, help="draft length K, 0 to 16")
-    to_decode.add_argument("--temperature", type=float, default=0.8, help="0 to 2, 0 is greedy")
-    to_decode.add_argument("--top-k", type=int, default=0, help="0 is off")
-    to_decode.add_argument("--top-p", type=float, default=1.0, help="above 0, at most 1")
-    to_decode.add_argument("--max-new-tokens", type=int, default=64)
-    to_decode.add_argument("--seed", type=int, default=7, help="0 to 2^53 - 1")
+    _run_options(to_decode, DEFAULT_TOKENS)
     template = to_decode.add_mutually_exclusive_group()
     template.add_argument(
         "--chat", action="store_const", const=True, dest="chat", help="use the chat template"
@@ -66,6 +62,9 @@ def parser() -> Parser:
     )
     to_decode.add_argument("--csv", metavar="FILE", help="write the step trace as CSV")
     to_decode.add_argument("--json", metavar="FILE", help="write the whole trace as JSON")
+    to_decode.add_argument(
+        "--html", metavar="FILE", help="write the run as one page that opens without a server"
+    )
 
     to_replay = commands.add_parser(
         "replay", help="recompute every decision of a trace; exit status 1 if one differs"
@@ -80,8 +79,12 @@ def parser() -> Parser:
     )
     to_exactness.add_argument("--json", metavar="FILE", help="write the laws and their figures as JSON")
 
-    to_bench = commands.add_parser("bench", help="measure the engine on this machine")
+    to_bench = commands.add_parser(
+        "bench",
+        help="measure the engine on this machine, against transformers and against its forwards alone",
+    )
     _pair_options(to_bench)
+    _run_options(to_bench, BENCH_TOKENS)
     to_bench.add_argument(
         "--draft-quality",
         action="store_true",
@@ -95,12 +98,22 @@ def parser() -> Parser:
     return whole
 
 
+def _run_options(command: argparse.ArgumentParser, tokens: int) -> None:
+    command.add_argument("-k", type=int, default=DEFAULT_K, help="draft length K, 0 to 16")
+    command.add_argument("--temperature", type=float, default=0.8, help="0 to 2, 0 is greedy")
+    command.add_argument("--top-k", type=int, default=0, help="0 is off")
+    command.add_argument("--top-p", type=float, default=1.0, help="above 0, at most 1")
+    command.add_argument("--max-new-tokens", type=int, default=tokens)
+    command.add_argument("--seed", type=int, default=DEFAULT_SEED, help="0 to 2^53 - 1")
+
+
 def _pair_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--pair", default="smollm2-135m", help="a name of the catalogue, or a folder with a model"
     )
     command.add_argument("--draft", help="model, lookup, self, noise, or a folder; by default the pair's own")
     command.add_argument("--device", help="cuda, cuda:1, mps or cpu; by default the fastest that is here")
+    command.add_argument("--draft-device", help="where the draft model runs; by default the target's device")
     command.add_argument(
         "--dtype", help="float32, bfloat16, float16 or float64; by default what the device is native in"
     )
@@ -141,13 +154,14 @@ def _load(arguments: argparse.Namespace) -> Pair:
         arguments.pair,
         arguments.draft,
         device=arguments.device,
+        draft_device=arguments.draft_device,
         dtype=arguments.dtype,
         agreement=arguments.agreement,
     )
 
 
 def _decode(arguments: argparse.Namespace) -> int:
-    for path in filter(None, (arguments.csv, arguments.json)):
+    for path in filter(None, (arguments.csv, arguments.json, arguments.html)):
         check_writable(path)
     sampling = Sampling(arguments.temperature, arguments.top_k, arguments.top_p)
     pair = _load(arguments)
@@ -168,6 +182,8 @@ def _decode(arguments: argparse.Namespace) -> int:
         trace.to_csv(arguments.csv)
     if arguments.json:
         trace.to_json(arguments.json)
+    if arguments.html:
+        trace.to_html(arguments.html)
     return 0
 
 
@@ -212,12 +228,14 @@ def _exactness(arguments: argparse.Namespace) -> int:
 def _bench(arguments: argparse.Namespace) -> int:
     if arguments.json:
         check_writable(arguments.json)
+    sampling = Sampling(arguments.temperature, arguments.top_k, arguments.top_p)
+    options = {"k": arguments.k, "tokens": arguments.max_new_tokens, "seed": arguments.seed}
     pair = _load(arguments)
     if arguments.draft_quality:
-        figures = draft_quality(pair, progress=lambda text: print(text, file=sys.stderr))
+        figures = draft_quality(pair, progress=_progress)
         print(report(figures))
     else:
-        figures = bench(pair)
+        figures = bench(pair, sampling=sampling, progress=_progress, **options)
         for text in table(figures):
             print(text)
     if arguments.json:
@@ -225,10 +243,16 @@ def _bench(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
 def _pairs(_: argparse.Namespace) -> int:
     for each in catalogue():
         size = f"{each.download / 1e6:,.0f} MB to fetch" if not each.here else "here"
-        print(f"{each.entry.name:<14} {size:<18} {each.entry.title}; wants {each.entry.needs}")
+        print(
+            f"{each.entry.name:<14} {size:<18} {each.entry.title}; {each.entry.licence}; wants {each.entry.needs}"
+        )
     return 0
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from specviz.cursors import Cursor
 from specviz.decoding import MAX_K, start
-from specviz.models import Cursor
 from specviz.pairs import Pair
 from specviz.recording import figures
 from specviz.trace import Costs

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from specviz.models import Cursor, LoadedModel
+from specviz.cursors import Cursor
+from specviz.models import LoadedModel
 from specviz.sampling import Draw, cumulative, draw
 
 Law = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -30,18 +31,24 @@ class Places(NamedTuple):
     rows: Tensor
     order: Tensor | None
 
+    def spread(self, law: Tensor) -> Tensor:
+        """Put a law [H] on the target's ids [V], where the others have no mass."""
+        return law.new_zeros(len(self.rows)).index_copy_(0, self.ids, law)
+
 
 class Proposal(NamedTuple):
-    """k drafted tokens with, for each, its draw and its rows over the target's vocabulary V.
+    """k drafted tokens with, for each, its draw, and its law and draw over the draft's own H tokens.
 
-    `uniforms` drew them; `laws` [V] are what the drafts are tested with (q). `ends` [H] are where each token's interval
-    ends in the law that they were drawn from, `logits` [H] the draft model's own, None where no model drafted; `places`
-    says which tokens those are, None where they are the target's own ids.
+    `uniforms` drew them; `tested` [H] are the laws that the drafts are tested with, `q` the probability that each gives
+    to its draft. `ends` [H] are where each token's interval ends in the law that it was drawn from, `logits` [H] the
+    draft model's own, None where no model drafted; `places` says which tokens those are, None where they are the
+    target's own ids.
     """
 
     uniforms: list[float]
     draws: list[Draw]
-    laws: list[Tensor]
+    tested: list[Tensor]
+    q: list[float]
     ends: list[Tensor]
     logits: list[Tensor] | None = None
     places: Places | None = None
@@ -50,6 +57,11 @@ class Proposal(NamedTuple):
     def ids(self) -> list[int]:
         """The k drafted ids, in the target's vocabulary."""
         return [drawn.id for drawn in self.draws]
+
+    def law(self, index: int) -> Tensor:
+        """Return the law [V] that draft `index` is tested with, over the target's ids (q)."""
+        own = self.tested[index]
+        return own if self.places is None else self.places.spread(own)
 
 
 class Drafter:
@@ -99,22 +111,22 @@ class ModelDrafter(Drafter):
         self, sequence: Sequence[int], k: int, uniforms: Callable[[int], float], law: Law
     ) -> Proposal:
         model_logits: list[Tensor] = []
-        proposal = Proposal([], [], [], [], model_logits, self._places)
+        proposal = Proposal([], [], [], [], [], model_logits, self._places)
         unread = list(sequence[self._cursor.length :]) if k else []
         for position in range(1, k + 1):
             logits = self._cursor.extend([self._feed(token) for token in unread], 1)[0].to(self._device)
             logits = self._in_order(logits)
             drawn_from, tested_with = law(logits)
-            placed = self._place(drawn_from)
             ends = cumulative(drawn_from)  # the target's other ids have no interval
             u = uniforms(position)
             drawn = draw(ends, u)
+            proposal.uniforms.append(u)
+            proposal.q.append(float(tested_with[drawn.id]))
             if self._places is not None:
                 drawn = drawn._replace(id=int(self._places.ids[drawn.id]))
-            proposal.uniforms.append(u)
             proposal.draws.append(drawn)
             proposal.ends.append(ends)
-            proposal.laws.append(placed if tested_with is drawn_from else self._place(tested_with))
+            proposal.tested.append(tested_with)
             model_logits.append(logits)
             unread = [drawn.id]
         return proposal
@@ -124,12 +136,6 @@ class ModelDrafter(Drafter):
         if self._places is not None and self._places.order is not None:
             return logits[self._places.order]
         return logits[: self._vocab]
-
-    def _place(self, law: Tensor) -> Tensor:
-        """Put a law over the draft's tokens on the target's ids [V], where the others have no mass."""
-        if self._places is None:
-            return law
-        return law.new_zeros(self._vocab).index_copy_(0, self._places.ids, law)
 
     def rollback(self, length: int) -> None:
         self._cursor.rollback(length)
@@ -175,7 +181,7 @@ class OneHotDrafter(Drafter):
     def propose(
         self, sequence: Sequence[int], k: int, uniforms: Callable[[int], float], law: Law
     ) -> Proposal:
-        proposal = Proposal([], [], [], [])
+        proposal = Proposal([], [], [], [], [])
         for position, token in enumerate(self.choose(sequence, k), start=1):
             one_hot = torch.zeros(self._vocab, dtype=torch.float64, device=self._device)
             one_hot[token] = 1.0
@@ -183,7 +189,8 @@ class OneHotDrafter(Drafter):
             ends[token:] = 1.0
             proposal.uniforms.append(uniforms(position))
             proposal.draws.append(draw(ends, proposal.uniforms[-1]))
-            proposal.laws.append(one_hot)
+            proposal.tested.append(one_hot)
+            proposal.q.append(1.0)
             proposal.ends.append(ends)
         return proposal
 
@@ -218,4 +225,4 @@ class NoiseDrafter(Drafter):
     ) -> Proposal:
         thrown = [uniforms(position) for position in range(1, k + 1)]
         draws = [draw(self._ends, u) for u in thrown]
-        return Proposal(thrown, draws, [self._law] * k, [self._ends] * k)
+        return Proposal(thrown, draws, [self._law] * k, [float(self._law[0])] * k, [self._ends] * k)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import torch
 
-from specviz.models import Stopwatch, resolve
+from specviz.cursors import Stopwatch
+from specviz.devices import resolve
 from specviz.pairs import machine as machine_name
 from specviz.theory import OPERATIONS_A_WEIGHT, Machine
 

@@ -1,12 +1,15 @@
 """From the tensors of a step to the plain numbers of its record (the trace's format, design of `trace.py`).
 
 The numbers that decide are kept in full; a chart's numbers have five significant digits and only the likeliest tokens.
+All positions of a step are looked up together: beside a small model's forwards, every operation counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,106 +28,121 @@ def figures(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-class Side(NamedTuple):
-    """One model's view of a position: its law [V], the ids of its best logits, and, where a model made it, those logits.
+@dataclass(frozen=True)
+class Side:
+    """One model's view of a step's n positions: laws [n, S] over its own S tokens, and the logits [n, S] where it made them.
 
-    `logits` [H] are over the model's own tokens, `places` says which these are, None where they are the target's ids.
+    `places` says which tokens the S are, None where they are the target's ids.
     """
 
-    law: Tensor
-    likeliest: list[int]
+    laws: Tensor
     logits: Tensor | None = None
     places: Places | None = None
 
+    def likeliest(self) -> list[list[int]]:
+        """Return the target's ids of each position's best logits, best first.
 
-def sides(laws: Sequence[Tensor], logits: Tensor | None, places: Places | None = None) -> list[Side]:
-    """Return one model's view of each position, from its laws [V] and its logits [n, H].
+        The warp keeps logits in order: under a one-hot law the runners-up are worth seeing too. A law without logits
+        (lookup, noise) has none but the tokens drawn there.
+        """
+        if self.logits is None or not len(self.logits):
+            return [[] for _ in self.laws]
+        best = self.logits.topk(min(TOP_M, self.logits.shape[-1]))
+        drawable = torch.isfinite(best.values).sum(-1).tolist()
+        ids = (
+            best.indices if self.places is None else self.places.ids[best.indices.to(self.places.ids.device)]
+        )
+        return [row[:count] for row, count in zip(ids.tolist(), drawable, strict=True)]
 
-    The likeliest tokens are picked by the logits, which the warp keeps in order: under a one-hot law the runners-up
-    are worth seeing too. A law without logits (lookup, noise) has none but the tokens drawn there.
-    """
-    if logits is None or not len(laws):
-        return [Side(law, []) for law in laws]
-    best = logits.topk(min(TOP_M, logits.shape[-1]))
-    drawable = torch.isfinite(best.values).sum(-1).tolist()
-    ids = best.indices if places is None else places.ids[best.indices.to(places.ids.device)]
-    return [
-        Side(law, likeliest[:count], row, places)
-        for law, row, likeliest, count in zip(laws, logits, ids.tolist(), drawable, strict=True)
-    ]
+    def at(self, positions: Tensor, ids: Tensor) -> Tensor:
+        """Return the probabilities [m] of the target's `ids` [m] at `positions` [m]."""
+        return self._look_up(self.laws, positions, ids, missing=0.0)
+
+    def raw_at(self, positions: Tensor, ids: Tensor) -> Tensor:
+        """Return the same at temperature 1, untruncated; a law without logits is its own."""
+        if self.logits is None or not len(positions):
+            return self.at(positions, ids)
+        logits = self.logits[: int(positions[-1]) + 1].to(self.laws.device).float()
+        scores = self._look_up(logits, positions, ids, missing=-torch.inf)
+        return (scores - torch.logsumexp(logits, -1)[positions]).exp().double()
+
+    def _look_up(self, table: Tensor, positions: Tensor, ids: Tensor, missing: float) -> Tensor:
+        if self.places is None:
+            return table[positions, ids]
+        rows = self.places.rows[ids]  # -1, the last one, for an id that the draft lacks
+        return torch.where(rows >= 0, table[positions, rows], missing)
 
 
-def entropy(law: Tensor) -> float:
-    """Return the entropy of a law [V] in nats, to five digits; single precision is enough for those."""
-    single = law.float()
-    return figures(
-        max(0.0, -float(torch.dot(single, single.clamp(min=torch.finfo(torch.float32).tiny).log_())))
-    )
+def entropies(laws: Tensor) -> list[float]:
+    """Return the entropies of laws [n, S] in nats, to five digits; single precision is enough for those."""
+    single = laws.float()
+    logs = single.clamp(min=torch.finfo(torch.float32).tiny).log_()
+    return [figures(max(0.0, each)) for each in (-torch.linalg.vecdot(single, logs)).tolist()]
 
 
-def overlap(p: Tensor, q: Tensor) -> float:
-    """Return the overlap sum(min(p, q)) of two laws [V], which is the chance that a draft is kept (Leviathan, 3.1)."""
-    return float(torch.minimum(p, q).sum())
+def overlaps(p: Side, q: Side) -> list[float]:
+    """Return each position's overlap sum(min(p, q)), which is the chance that a draft is kept (Leviathan, 3.1)."""
+    p_there = p.laws if q.places is None else p.laws[:, q.places.ids]  # elsewhere q has no mass
+    overlap: list[float] = torch.minimum(p_there, q.laws).sum(-1).tolist()
+    return overlap
 
 
-def row(
+# --- charts ---
+
+
+def charts(
     p: Side,
     q: Side | None,
-    drawn: Sequence[int],
-    q_ends: Tensor | None,
-    final_ends: Tensor,
-    shared: float | None,
-) -> dict[str, Any]:
-    """Return what a chart of one position needs, as columns over its likeliest tokens and the `drawn` ones.
+    shown: Sequence[Sequence[int]],
+    shared: Sequence[float | None],
+    final_ends: Sequence[Tensor],
+    q_ends: Sequence[Tensor],
+) -> Iterator[dict[str, Any]]:
+    """Yield what a chart of each position needs, as columns over the ids `shown` there, and the rests beyond them.
 
-    `q_ends` and `final_ends` (see `sampling.cumulative`) say where each token's interval begins in the draft's law and
-    in the law that a final draw at this position would use; `shared` is the position's overlap.
+    `final_ends` and `q_ends` [n, ...] (see `sampling.cumulative`) say where each token's interval begins in the law that a
+    final draw there would use, and in the draft's; positions beyond `final_ends` were never examined, and have only ids,
+    p, q and the rests. `shared` are the overlaps.
     """
-    ids = _shown(p, q, drawn, TOP_M)
-    index = torch.tensor(ids, device=p.law.device)
-    columns = {"p": p.law[index], "p_raw": _raw(p, index), "low": _begins(final_ends, index, None)}
-    if q is not None and q_ends is not None:
-        columns |= {"q": q.law[index], "q_raw": _raw(q, index), "q_low": _begins(q_ends, index, q.places)}
-    numbers = dict(zip(columns, torch.stack(list(columns.values())).tolist(), strict=True))
-    return {
-        "ids": ids,
-        **{name: _rounded(numbers.get(name)) for name in ("p", "q", "p_raw", "q_raw", "q_low", "low")},
-        **_rests(numbers["p"], numbers.get("q"), shared),
-    }
+    bounds = [0, *accumulate(len(ids) for ids in shown)]
+    parts = [slice(*bound) for bound in pairwise(bounds)]
+    flat = torch.tensor(
+        [[index, token] for index, ids in enumerate(shown) for token in ids], device=p.laws.device
+    ).T
+    examined = flat[:, : bounds[len(final_ends)]]
+    columns = {"p": p.at(*flat), "p_raw": p.raw_at(*examined), "low": _lows(final_ends, flat[1], parts, None)}
+    if q is not None:
+        columns |= {
+            "q": q.at(*flat),
+            "q_raw": q.raw_at(*examined),
+            "q_low": _lows(q_ends[: len(final_ends)], flat[1], parts, q.places),
+        }
+    exact: list[float] = torch.cat(list(columns.values())).tolist()
+    begins = [0, *accumulate(len(column) for column in columns.values())]
+    for index, (ids, part) in enumerate(zip(shown, parts, strict=True)):
+        where = {
+            name: slice(begin + part.start, begin + part.stop)
+            for name, begin in zip(columns, begins, strict=False)
+        }
+        names = ("p", "q", "p_raw", "q_raw", "q_low", "low") if index < len(final_ends) else ("p", "q")
+        yield {
+            "ids": list(ids),
+            **{name: _rounded(exact[where[name]]) if name in where else None for name in names},
+            **_rests(exact[where["p"]], exact[where["q"]] if q is not None else None, shared[index]),
+        }
 
 
-def short_row(p: Side, q: Side, drawn: int, shared: float) -> dict[str, Any]:
-    """Return the row of a draft that was never examined: only ids, p, q and the rests."""
-    ids = _shown(p, q, [drawn], TOP_M_DISCARDED)
-    index = torch.tensor(ids, device=p.law.device)
-    p_at, q_at = torch.stack([p.law[index], q.law[index]]).tolist()
-    return {"ids": ids, "p": _rounded(p_at), "q": _rounded(q_at), **_rests(p_at, q_at, shared)}
+def _lows(ends: Sequence[Tensor], ids: Tensor, parts: Sequence[slice], places: Places | None) -> Tensor:
+    """Return where the intervals of the target's `ids` begin, position by position; an id that the draft lacks has an empty one."""
+    begins = []
+    for its_ends, part in zip(ends, parts, strict=False):
+        before = ids[part] if places is None else torch.searchsorted(places.ids, ids[part].contiguous())
+        begins.append(torch.where(before > 0, its_ends[before - 1], 0.0))
+    return torch.cat(begins) if begins else ids.new_empty(0, dtype=torch.float64)
 
 
-def _shown(p: Side, q: Side | None, drawn: Sequence[int], count: int) -> list[int]:
-    """Return the likeliest ids of either side, then the drawn ones, each once."""
-    return list(dict.fromkeys([*p.likeliest[:count], *(q.likeliest[:count] if q else ()), *drawn]))
-
-
-def _raw(side: Side, index: Tensor) -> Tensor:
-    """Return the probabilities at `index` at temperature 1, untruncated; a law without logits is its own."""
-    if side.logits is None:
-        return side.law[index]
-    logits = side.logits.float()
-    normaliser = torch.logsumexp(logits, -1).double()
-    rows = (index if side.places is None else side.places.rows[index]).to(logits.device)
-    raw = (logits[rows.clamp(min=0)].double() - normaliser).exp()
-    return torch.where(rows >= 0, raw, 0.0).to(index.device)
-
-
-def _begins(ends: Tensor, index: Tensor, places: Places | None) -> Tensor:
-    """Return where the intervals of the target's ids `index` begin; an id that the draft lacks has an empty one."""
-    before = index if places is None else torch.searchsorted(places.ids, index)
-    return torch.where(before > 0, ends[(before - 1).clamp(min=0)], 0.0)
-
-
-def _rounded(values: list[float] | None) -> list[float] | None:
-    return None if values is None else [figures(value) for value in values]
+def _rounded(values: list[float]) -> list[float]:
+    return [figures(value) for value in values]
 
 
 def _rests(p: list[float], q: list[float] | None, shared: float | None) -> dict[str, float | None]:
@@ -144,16 +162,11 @@ def _rests(p: list[float], q: list[float] | None, shared: float | None) -> dict[
 
 def record(verdict: Verdict, step: int, k_reason: str | None, rules: Rules) -> dict[str, Any]:
     """Return a step's record without times and totals, as the trace keeps it."""
-    p_sides = sides(list(verdict.p), verdict.p_logits)
-    proposal = verdict.proposal
-    q_logits = torch.stack(proposal.logits) if proposal.logits else None
-    q_sides = sides(proposal.laws, q_logits, proposal.places)
-    pairs = list(zip(p_sides, q_sides, strict=False))
-    drafts = [_draft_record(verdict, index, p, q, rules) for index, (p, q) in enumerate(pairs)]
+    drafts = _draft_records(verdict, rules) if verdict.proposal.draws else []
     finals = [
-        _residual_record(final, *pairs[verdict.accepted], drafts[verdict.accepted])
+        _residual_record(final, verdict, drafts[verdict.accepted])
         if final.kind == RESIDUAL
-        else _bonus_record(final, p_sides[verdict.kept])
+        else _bonus_record(final, verdict)
         for final in verdict.finals
     ]
     return {
@@ -166,47 +179,71 @@ def record(verdict: Verdict, step: int, k_reason: str | None, rules: Rules) -> d
     }
 
 
-def _draft_record(verdict: Verdict, index: int, p: Side, q: Side, rules: Rules) -> dict[str, Any]:
-    drawn = verdict.proposal.draws[index]
-    shared = overlap(p.law, q.law)
-    facts: dict[str, Any] = {
-        "id": drawn.id,
-        "u_draft": verdict.proposal.uniforms[index],
-        "low": drawn.low,
-        "high": drawn.high,
-        "q": float(q.law[drawn.id]),
-        "p": float(p.law[drawn.id]),
-        "coin": None,
-        "state": DISCARDED,
-        "overlap": None,
-        "mass": None,
-        "entropy_p": None,
-        "entropy_q": entropy(q.law),
-        "call": None,
-    }
+def _draft_records(verdict: Verdict, rules: Rules) -> list[dict[str, Any]]:
+    proposal, examined = verdict.proposal, len(verdict.coins)
+    count = len(proposal.draws)
+    p = Side(verdict.p, verdict.logits[:count])
+    q = Side(
+        torch.stack(proposal.tested),
+        torch.stack(proposal.logits) if proposal.logits else None,
+        proposal.places,
+    )
+    shared = overlaps(p, q)
+    owed = [_owed(verdict, index, rules) for index in range(examined)]
+    rows = charts(p, q, _shown(verdict, p, q), shared, [ends for ends, _ in owed], proposal.ends)
+    entropies_p, entropies_q = entropies(p.laws[:examined]), entropies(q.laws)
+    return [
+        {
+            "id": drawn.id,
+            "u_draft": proposal.uniforms[index],
+            "low": drawn.low,
+            "high": drawn.high,
+            "q": proposal.q[index],
+            "p": verdict.p_drafted[index],
+            "coin": verdict.coins[index] if index < examined else None,
+            "state": _state(index, verdict),
+            "overlap": shared[index] if index < examined else None,
+            "mass": owed[index][1] if index < examined else None,
+            "entropy_p": entropies_p[index] if index < examined else None,
+            "entropy_q": entropies_q[index],
+            "call": None,
+            "row": row,
+        }
+        for index, (drawn, row) in enumerate(zip(proposal.draws, rows, strict=True))
+    ]
+
+
+def _state(index: int, verdict: Verdict) -> str:
     if index >= len(verdict.coins):
-        return facts | {"row": short_row(p, q, drawn.id, shared)}
-    here = verdict.finals[0] if index == verdict.accepted and verdict.finals else None
-    if here:
-        ends, mass = here.ends, here.mass
-    else:
-        law, mass = rules.residual(p.law, q.law, drawn.id)
-        ends = cumulative(law)
-    ids = [drawn.id] + ([here.id] if here else [])
-    return facts | {
-        "coin": verdict.coins[index],
-        "state": ACCEPTED if index < verdict.accepted else REJECTED,
-        "overlap": shared,
-        "mass": mass,
-        "entropy_p": entropy(p.law),
-        "row": row(p, q, ids, verdict.proposal.ends[index], ends, shared),
-    }
+        return DISCARDED
+    return ACCEPTED if index < verdict.accepted else REJECTED
 
 
-def _residual_record(final: Final, p: Side, q: Side, rejected: Mapping[str, Any]) -> dict[str, Any]:
+def _owed(verdict: Verdict, index: int, rules: Rules) -> tuple[Tensor, float | None]:
+    """Return where the intervals of what p is still owed at an examined position end, and its mass."""
+    if index == verdict.accepted and verdict.finals:
+        return verdict.finals[0].ends, verdict.finals[0].mass
+    proposal = verdict.proposal
+    law, mass = rules.residual(verdict.p[index], proposal.law(index), proposal.draws[index].id)
+    return cumulative(law), mass
+
+
+def _shown(verdict: Verdict, p: Side, q: Side) -> list[list[int]]:
+    """Return each position's likeliest ids of either side, then the drawn ones, each once."""
+    shown = []
+    for index, (best_p, best_q) in enumerate(zip(p.likeliest(), q.likeliest(), strict=True)):
+        count = TOP_M if index < len(verdict.coins) else TOP_M_DISCARDED
+        drawn = [verdict.proposal.draws[index].id]
+        if index == verdict.accepted and index < len(verdict.coins) and verdict.finals:
+            drawn.append(verdict.finals[0].id)
+        shown.append(list(dict.fromkeys([*best_p[:count], *best_q[:count], *drawn])))
+    return shown
+
+
+def _residual_record(final: Final, verdict: Verdict, rejected: Mapping[str, Any]) -> dict[str, Any]:
     return _drawn(final) | {
-        "p": float(p.law[final.id]),
-        "q": float(q.law[final.id]),
+        "p": float(verdict.p[verdict.accepted, final.id]),
+        "q": float(verdict.proposal.law(verdict.accepted)[final.id]),
         "mass": final.mass,
         **{name: rejected[name] for name in ("overlap", "entropy_p", "entropy_q")},
         "fallback": final.mass == 0,
@@ -214,16 +251,19 @@ def _residual_record(final: Final, p: Side, q: Side, rejected: Mapping[str, Any]
     }
 
 
-def _bonus_record(final: Final, p: Side) -> dict[str, Any]:
+def _bonus_record(final: Final, verdict: Verdict) -> dict[str, Any]:
+    assert verdict.next_p is not None  # a bonus was due
+    p = Side(verdict.next_p[None], verdict.logits[verdict.kept :][:1])
+    shown = list(dict.fromkeys([*p.likeliest()[0], final.id]))
     return _drawn(final) | {
-        "p": float(p.law[final.id]),
+        "p": float(verdict.next_p[final.id]),
         "q": None,
         "mass": None,
         "overlap": None,
-        "entropy_p": entropy(p.law),
+        "entropy_p": entropies(p.laws)[0],
         "entropy_q": None,
         "fallback": False,
-        "row": row(p, None, [final.id], None, final.ends, None),
+        "row": next(charts(p, None, [shown], [None], [final.ends], [])),
     }
 
 

@@ -104,7 +104,7 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def _refuse_unless_finite(values: Tensor) -> None:
-    if not bool(torch.isfinite(values).all()):
+    if not math.isfinite(values.sum().item()):
         raise SpecVizError(
             "The model's logits are not finite numbers (NaN or infinite); load it in float32 or check its weights."
         )
@@ -145,15 +145,15 @@ def cumulative(law: Tensor) -> Tensor:
     The last id with mass ends at 1 whatever the rounded sum is, so every uniform in [0, 1) falls on a token with mass.
     """
     ends = law.cumsum(-1)
-    if ends[-1] > 1:
+    if ends[-1].item() > 1:
         ends.clamp_(max=1.0)
-    ends[_last_with_mass(law) :] = 1.0
+    ends[_last_with_mass(law) :].fill_(1.0)
     return ends
 
 
 def _last_with_mass(law: Tensor, tail: int = 256) -> int:
     """Return the last id with mass in a law [V]; it is nearly always among the last few, so they are searched first."""
-    if law[-1] > 0:
+    if law[-1].item() > 0:
         return len(law) - 1
     found = law[-tail:].nonzero()
     offset = max(0, len(law) - tail)
@@ -165,8 +165,8 @@ def _last_with_mass(law: Tensor, tail: int = 256) -> int:
 def draw(ends: Tensor, u: float) -> Draw:
     """Draw by inverse CDF: the id whose interval [low, high) of `ends` [V] (see `cumulative`) holds u in [0, 1)."""
     token = int(torch.searchsorted(ends, u, right=True))
-    low = float(ends[token - 1]) if token else 0.0
-    return Draw(token, low, float(ends[token]))
+    low, high = ends[token - 1 : token + 1].tolist() if token else (0.0, float(ends[0]))
+    return Draw(token, low, high)
 
 
 def accept(u: float, p_x: float, q_x: float) -> bool:

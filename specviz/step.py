@@ -11,22 +11,25 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from specviz.coins import Coins
+from specviz.cursors import Cursor
 from specviz.drafters import Drafter, Proposal
-from specviz.models import Cursor
-from specviz.rules import EXACT, RESIDUAL, Rules
+from specviz.rules import BONUS, EXACT, Rules
 from specviz.sampling import Sampling, cumulative, draw
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a step decided, with the rows it was decided on: p [k + 1, V], and q and its draws in the proposal.
+    """What a step decided, with the rows it was decided on: p [k, V], and q and its draws in the proposal.
 
-    `kept` drafts were up for verification: all of them, but under a fault.
+    `logits` [k + 1, V] are the target's, `p_drafted` what p gives to the drafts. `kept` drafts were up for verification: all of them, but under a fault. `next_p`
+    [V] is the target's law after the kept drafts where a bonus was due, else None.
     """
 
     proposal: Proposal
+    logits: Tensor
     p: Tensor
-    p_logits: Tensor
+    p_drafted: list[float]
+    next_p: Tensor | None
     kept: int
     coins: list[float]
     accepted: int
@@ -78,14 +81,17 @@ def speculate(
     )
     drafts = proposal.ids
     logits = target.extend([*sequence[target.length :], *drafts], len(drafts) + 1)
-    p = rules.target_law(logits, sampling)
+    p = rules.target_law(logits[: len(drafts)], sampling)  # the last row is for a bonus alone
 
     kept = rules.kept(proposal.draws)
+    p_drafted = p[list(range(len(drafts))), drafts].tolist()
     thrown: list[float] = []
     accepted, ended = 0, False
-    for position, (token, q) in enumerate(zip(drafts[:kept], proposal.laws, strict=False), start=1):
+    for position, (token, p_x, q_x) in enumerate(
+        zip(drafts[:kept], p_drafted, proposal.q, strict=False), start=1
+    ):
         thrown.append(coins.u(*rules.address(step, position, "accept")))
-        if not rules.accept(thrown[-1], float(p[position - 1, token]), float(q[token])):
+        if not rules.accept(thrown[-1], p_x, q_x):
             break
         accepted += 1
         ended = token in end_ids
@@ -93,12 +99,19 @@ def speculate(
             break
 
     finals: list[Final] = []
-    for kind in rules.finals(accepted, kept, ended):
+    due = rules.finals(accepted, kept, ended)
+    next_p = None
+    if BONUS in due:
+        next_p = p[kept] if kept < len(drafts) else rules.target_law(logits[kept:], sampling)[0]
+    for kind in due:
         u = coins.u(*rules.address(step, accepted + 1 + len(finals), "final"))
-        finals.append(_final(kind, u, p, proposal, accepted, kept, rules))
-        if finals[-1].id in end_ids:
+        law, mass = _final_law(kind, p, next_p, proposal, accepted, kept, rules)
+        ends = cumulative(law)
+        drawn = draw(ends, u)
+        finals.append(Final(kind, drawn.id, u, drawn.low, drawn.high, ends, mass))
+        if drawn.id in end_ids:
             break
-    verdict = Verdict(proposal, p, logits, kept, thrown, accepted, ended, finals)
+    verdict = Verdict(proposal, logits, p, p_drafted, next_p, kept, thrown, accepted, ended, finals)
 
     # What was read is right as far as the last accepted draft, and the text's last token is left to be read next.
     known = min(len(sequence) + accepted, len(sequence) + len(verdict.emitted) - 1)
@@ -107,15 +120,10 @@ def speculate(
     return verdict
 
 
-def _final(
-    kind: str, u: float, p: Tensor, proposal: Proposal, accepted: int, kept: int, rules: Rules
-) -> Final:
-    """Draw the token that ends a step: a replacement from row accepted + 1, or a bonus from row kept + 1."""
-    if kind == RESIDUAL:
-        law, mass = rules.residual(p[accepted], proposal.laws[accepted], proposal.draws[accepted].id)
-    else:
-        unverified = proposal.laws[kept] if kept < len(proposal.laws) else None
-        law, mass = rules.bonus_law(p[kept], unverified), None
-    ends = cumulative(law)
-    drawn = draw(ends, u)
-    return Final(kind, drawn.id, u, drawn.low, drawn.high, ends, mass)
+def _final_law(
+    kind: str, p: Tensor, next_p: Tensor | None, proposal: Proposal, accepted: int, kept: int, rules: Rules
+) -> tuple[Tensor, float | None]:
+    """Return the law [V] of the token that ends a step and a residual's mass: a replacement's at row accepted + 1, or a bonus's."""
+    if kind == BONUS and next_p is not None:
+        return rules.bonus_law(next_p, proposal.law(kept) if kept < len(proposal.draws) else None), None
+    return rules.residual(p[accepted], proposal.law(accepted), proposal.draws[accepted].id)

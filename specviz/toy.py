@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from specviz.cursors import Stopwatch
 from specviz.errors import SpecVizError
-from specviz.models import LoadedModel, Stopwatch
+from specviz.models import LoadedModel
 
 VOCAB = 100
 LIMIT = 4096
@@ -96,6 +97,16 @@ def check_agreement(agreement: object) -> float:
     if isinstance(agreement, bool) or not isinstance(agreement, int | float) or not 0 <= agreement <= 1:
         raise SpecVizError(f"The toy's agreement must be a number from 0 to 1, not {agreement!r}.")
     return float(agreement)
+
+
+def agreement_of(name: str) -> float:
+    """Return the agreement of a toy draft by its name, as `toy_model` gives it; raises SpecVizError for another name."""
+    if name == "toy":
+        return 1.0
+    try:
+        return check_agreement(float(name.removeprefix("toy-")))
+    except ValueError:
+        raise SpecVizError(f"There is no draft {name[:40]!r} of the toy.") from None
 
 
 def toy_model(agreement: float = 1.0) -> LoadedModel:

@@ -161,6 +161,20 @@ class Trace:
             write_file(path, buffer.getvalue())
         return buffer.getvalue()
 
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the run as one HTML page with the player in it, and write it to `path`; raises SpecVizError if it can't.
+
+        The page opens from disk and makes no request.
+        """
+        from specviz import standalone  # which needs this module
+
+        return standalone.to_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from specviz import standalone
+
+        return standalone.to_frame(self)
+
     @classmethod
     def from_json(cls, source: str | Path) -> Trace:
         """Open a trace's JSON, given as a path or as text; raises SpecVizError where it is not a whole trace."""

@@ -45,8 +45,8 @@ class TrimmedModel(nn.Module):
 
     def __init__(self, body: Any, head: nn.Linear, id_map: Tensor) -> None:
         super().__init__()
-        self.body: Any = body
-        self.head, self.config = head, body.config
+        self.model: Any = body
+        self.lm_head, self.config = head, body.config
         self.register_buffer("id_map", id_map)
         self._keyword = (
             "cache" if "cache" in inspect.signature(body.forward).parameters else "past_key_values"
@@ -55,24 +55,24 @@ class TrimmedModel(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where it computes."""
-        return self.head.weight.device
+        return self.lm_head.weight.device
 
     @property
     def dtype(self) -> torch.dtype:
         """What it computes in."""
-        return self.head.weight.dtype
+        return self.lm_head.weight.dtype
 
     def get_input_embeddings(self) -> nn.Module:
         """The target's embedding."""
-        return self.body.embed_tokens
+        return self.model.embed_tokens
 
     def forward(
         self, input_ids: Tensor, cache: Any = None, use_cache: bool = False, logits_to_keep: int = 0
     ) -> TrimmedOutput:
         """Read `input_ids` [1, n] after what `cache` holds; logits of the last `logits_to_keep` ids (0: of all)."""
         memory = {self._keyword: cache, "use_cache": use_cache}
-        hidden = self.body(input_ids=input_ids, **memory).last_hidden_state
-        return TrimmedOutput(self.head(hidden[:, -logits_to_keep:]), cache)
+        hidden = self.model(input_ids=input_ids, **memory).last_hidden_state
+        return TrimmedOutput(self.lm_head(hidden[:, -logits_to_keep:]), cache)
 
 
 def vocabulary_size(folder: str | Path) -> int:
@@ -96,7 +96,8 @@ def load_trimmed(folder: str | Path, target: LoadedModel, device: str | None = N
     table = target.model.get_input_embeddings()
     _check_width(description, target, table)
     id_map = _checked_map(tensors.pop("id_map", None), target)
-    place, dtype = torch.device(device or target.device), table.weight.dtype
+    # "cuda" and "cuda:0" are one place
+    place, dtype = torch.empty(0, device=device or target.device).device, table.weight.dtype
     body, head = _build(description, tensors, len(id_map))
     body.config.eos_token_id = target.model.config.eos_token_id
     _move(body, place, dtype)

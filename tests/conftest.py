@@ -41,6 +41,7 @@ def tiny_model(
     configs = {
         "llama": ("LlamaConfig", size | heads),
         "qwen2": ("Qwen2Config", size | heads),
+        "qwen3": ("Qwen3Config", size | heads | {"head_dim": 8}),
         "mistral": ("MistralConfig", size | heads | {"sliding_window": 8}),
         "gemma": ("GemmaConfig", size | heads | {"head_dim": 8}),
         "gpt_neox": ("GPTNeoXConfig", size | {"max_position_embeddings": 128}),

@@ -6,12 +6,12 @@ from typing import Any
 
 import gradio as gr
 
-from specviz import decode as decode_pair
 from specviz import pairs
 from specviz.decoding import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
 from specviz.toy import DEFAULT_AGREEMENT
 from specviz.trace import Trace
+from specviz.ui import zero
 from specviz.ui.handlers import MODEL
 from specviz.ui.settings import read_settings
 from specviz.ui.shelf import Shelf
@@ -48,8 +48,8 @@ def _trace(shelf: Shelf, *values: object) -> Trace:
     try:
         settings = read_settings(*values)
         pair = shelf.pair(settings.pair, settings.draft, settings.agreement)
-        with shelf.turn(pair.name):
-            return decode_pair(
+        with shelf.turn(pair.name), shelf.unloading(pair.name):
+            return zero.decode(
                 pair, settings.prompt, costs=shelf.costs(pair.name, pair.draft_name), **settings.options()
             )
     except SpecVizError as error:

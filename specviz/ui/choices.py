@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specviz import pairs
+from specviz.weights import size_text
 
 DRAFTS = {"lookup": "prompt lookup", "self": "the target itself", "noise": "noise"}
 PROSE = (
@@ -15,17 +16,15 @@ IDS = ("1 15 42", "7 7 7 7", "99 0 50 25 12")
 
 
 def pair_choices() -> list[tuple[str, str]]:
-    """Return (text, name) for every pair of the catalogue, with what would have to be fetched first."""
+    """Return (text, name) for every pair of the catalogue: what must be fetched, how much that is, what it wants."""
     return [(_pair_text(line), line.entry.name) for line in pairs.catalogue()]
 
 
 def _pair_text(line: pairs.Availability) -> str:
-    return line.entry.title if line.here else f"{line.entry.title} · not here, {size(line.download)} to fetch"
-
-
-def size(count: int) -> str:
-    """Return a number of bytes in words."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+    if line.entry.name == "toy":
+        return line.entry.title
+    fetched = "here" if line.here else f"{size_text(line.download)} to fetch"
+    return f"{line.entry.title} · {fetched} · wants {line.entry.needs}"
 
 
 def draft_choices(pair: str) -> list[tuple[str, str]]:

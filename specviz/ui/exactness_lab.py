@@ -26,9 +26,9 @@ from specviz.onestep import (
     position_of_toy,
     table_of,
 )
+from specviz.player import as_json
 from specviz.rules import EXACT
 from specviz.toy import DEFAULT_AGREEMENT
-from specviz.ui.messages import as_json
 from specviz.ui.settings import MAX_NEW_TOKENS, one_of, real, whole
 from specviz.ui.shelf import TOY, Shelf
 

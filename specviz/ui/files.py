@@ -1,46 +1,14 @@
-"""Traces as files: what a visitor takes away, and what a visitor brings."""
+"""Traces that a visitor brings as files, and the run on screen by its name."""
 
 from __future__ import annotations
 
-import re
-import shutil
-import tempfile
-from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from specviz import Trace
 from specviz.errors import SpecVizError
-
-KEPT_FOLDERS = 16
-
-
-class Outbox:
-    """Writes a run's files where Gradio copies them from, and removes the older ones."""
-
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="specviz-"))
-        self._folders: deque[Path] = deque()
-
-    def write(self, trace: Trace) -> tuple[str | None, str]:
-        """Write a trace as CSV and as JSON; return the two paths. A run with a deliberate mistake has no CSV."""
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
-        self._folders.append(folder)
-        while len(self._folders) > KEPT_FOLDERS:
-            shutil.rmtree(self._folders.popleft(), ignore_errors=True)
-        csv, json = folder / f"{file_name(trace)}.csv", folder / f"{file_name(trace)}.json"
-        trace.to_json(json)
-        if trace.data["settings"]["fault"] is not None:
-            return None, str(json)
-        trace.to_csv(csv)
-        return str(csv), str(json)
-
-
-def file_name(trace: Trace) -> str:
-    """Return a file's name that says what was run, a deliberate mistake included, made of harmless characters."""
-    settings = trace.data["settings"]
-    mistake = f"-MISTAKE-{settings['fault']}" if settings["fault"] else ""
-    name = f"specviz-{settings['pair']}{mistake}-k{settings['k']}-t{settings['temperature']:g}-seed{settings['seed']}-{trace.data['run_id']}"
-    return re.sub(r"[^A-Za-z0-9.-]+", "_", name)
+from specviz.ui.gallery import open_recorded
 
 
 def read_trace(path: str | None) -> Trace:
@@ -51,3 +19,23 @@ def read_trace(path: str | None) -> Trace:
     if reader is None:
         raise SpecVizError("That file is no trace: choose one that ends in .json or .csv.")
     return reader(Path(path))
+
+
+def named_run(data: Mapping[str, Any], kept: Trace | None) -> Trace:
+    """Return the run that a browser names, or raise SpecVizError.
+
+    `data` holds one of {recorded: its name in the gallery}, {run: the id of the visitor's own latest run, which is
+    `kept`} and {trace: its JSON as text}, which nobody has checked but for its shape.
+    """
+    if isinstance(data.get("recorded"), str):
+        return open_recorded(data["recorded"])
+    if "run" in data:
+        if kept is None or kept.data["run_id"] != data["run"]:
+            raise SpecVizError("The server no longer has the run on screen: run it again.")
+        return kept
+    text = data.get("trace")
+    if not isinstance(text, str) or not text.startswith(
+        "{"
+    ):  # anything else would be taken for a file's name
+        raise SpecVizError("The run on screen did not arrive: open its file again.")
+    return Trace.from_json(text)

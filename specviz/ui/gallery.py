@@ -13,6 +13,7 @@ from pathlib import Path
 
 from specviz import Trace
 from specviz.errors import SpecVizError
+from specviz.fingerprint import fingerprint
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "gallery"
 
@@ -57,5 +58,19 @@ def entry_of(name: str) -> Recorded:
 
 
 def open_recorded(name: str) -> Trace:
-    """Return a recorded run's trace; raises SpecVizError where there is none, or its file is damaged."""
-    return Trace.from_json(entry_of(name).path)
+    """Return a recorded run's trace, shared by all who ask; raises SpecVizError where there is none, or it is damaged."""
+    return _read(entry_of(name).path)
+
+
+@lru_cache(maxsize=32)
+def _read(path: Path) -> Trace:
+    return Trace.from_json(path)
+
+
+@lru_cache(maxsize=1)
+def prints() -> list[dict[str, str]]:
+    """Return every recorded run's name, title and fingerprint."""
+    return [
+        {"name": entry.name, "title": entry.title, "fingerprint": fingerprint(_read(entry.path).data)}
+        for entry in entries()
+    ]

@@ -10,12 +10,14 @@ import gradio as gr
 
 from specviz import pairs
 from specviz.errors import SpecVizError
-from specviz.ui import gallery, parts
+from specviz.ui import gallery, parts, zero
+from specviz.ui.handlers import MOST_WAITING
 from specviz.ui.page import build_page
 from specviz.ui.shelf import Shelf
 
 DEFAULT_PORT = 7860
 LONGEST_QUEUE = 64
+MOST_AT_ONCE = 2 * MOST_WAITING  # however many wait for a run, there is room for everything else
 
 
 def theme() -> gr.themes.Base:
@@ -40,7 +42,7 @@ def launch(page: gr.Blocks, **options: Any) -> Any:
     """Launch a page with the flags that keep it safe in public (options go to Gradio's `launch`)."""
     flags = {
         "ssr_mode": False, "run_history": False, "enable_monitoring": False, "max_file_size": "4mb", "footer_links": ["api", "settings"],
-        "show_error": False, "share": False, "theme": theme(), "head": parts.head(),
+        "show_error": False, "share": False, "max_threads": MOST_AT_ONCE, "theme": theme(), "head": parts.head(),
     }  # fmt: skip
     return page.queue(max_size=LONGEST_QUEUE, default_concurrency_limit=4).launch(**(flags | options))
 
@@ -60,6 +62,8 @@ def serve() -> int:
     try:
         chosen = port()
         recorded = gallery.entries()
+        if zero.ACTIVE:
+            shelf.load_here(pairs.DEFAULT_PAIR)
         page = build_page(shelf, pairs.DEFAULT_PAIR, recorded[0].name if recorded else None)
         launch(page, server_name=host, server_port=chosen, prevent_thread_lock=True, quiet=True)
     except SpecVizError as error:

@@ -20,11 +20,11 @@ from specviz.faults import HOT, fault_named
 from specviz.montecarlo import check_trials
 from specviz.onestep import check_table
 from specviz.pairs import OWN_DRAFT
+from specviz.player import as_json
 from specviz.trimmed import vocabulary_size
 from specviz.ui.exactness_lab import SOURCES
 from specviz.ui.gallery import entry_of, open_recorded
 from specviz.ui.link import NAMES
-from specviz.ui.messages import as_json
 from specviz.ui.settings import one_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "learn"

@@ -16,6 +16,7 @@ NAMES = (
 )  # fmt: skip
 NUMBERS = ("k", "temperature", "top_k", "top_p", "max_new_tokens", "seed", "agreement")
 CHAT_WORDS = {value: words for words, value in CHAT.items()}
+LOCKABLE = (*NAMES, "recorded")
 
 
 def default_values(pair: str) -> dict[str, Any]:
@@ -45,6 +46,12 @@ def values_in(query: Mapping[str, str], pair: str) -> dict[str, Any]:
     for name in NUMBERS:
         values[name] = _number(name, values[name])
     return values
+
+
+def locked_in(query: Mapping[str, str]) -> list[str]:
+    """Return the names of the controls that a lesson's link locks, of those that there are."""
+    asked = query.get("lock", "").split(",")
+    return [name for name in LOCKABLE if name in asked]
 
 
 def _number(name: str, value: Any) -> float:

@@ -10,7 +10,8 @@ from specviz.ui import api, exactness_tab, hardware_tab, learn_tab, parts, speed
 from specviz.ui.handlers import Handlers
 from specviz.ui.shelf import Shelf
 
-BAR = """<header class="sv-top"><h1>SpecViz</h1><p>speculative decoding, step by step</p></header>"""
+BAR = """<header class="sv-top"><h1>SpecViz</h1><p>speculative decoding, step by step</p>
+<button type="button" data-do="change" aria-expanded="false" aria-controls="ask">Change</button></header>"""
 KEEP_FILES_S = 3600
 LABS = (
     ("exactness", "Exactness", exactness_tab.build),

@@ -1,44 +1,39 @@
 """The parts that the browser draws by itself: a constant template, scripts from `assets/`, one JSON string as data.
 
 No text of a visitor or a model ever enters a template: templates are code to Gradio. The scripts make elements with
-`createElement` and `textContent`, and draw again when the string changes.
+`createElement` and `textContent`, and draw again when the string changes. The lists of the player's scripts and styles
+are `PLAYER_SCRIPTS` and `STYLES` in `specviz.player`.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import gradio as gr
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
-PLAYER_SCRIPTS = (
-    "numbers", "tokens", "record", "dom", "clock", "state", "ribbon", "grid", "skyline", "stepclock", "transport",
-    "words", "ruler", "lanes", "mass", "throws", "inspector", "captions", "speed", "keys", "link", "asked", "player",
-)  # fmt: skip
+from specviz.player import asset, scripts, styles
+
 LAB_SCRIPTS = ("numbers", "tokens", "dom")
+LAB_STYLES = ("labs", "exactness", "learn")
 OPEN_TAB = "() => document.querySelector('#tabs [role=tab][data-tab-id=%s]')?.click()"
-STYLES = ("player", "inspector", "page", "labs", "exactness", "learn")
-
-
-def asset(name: str) -> str:
-    """Return the text of a file in `assets/`."""
-    return (ASSETS / name).read_text(encoding="utf-8")
 
 
 def player(value: str | None) -> gr.HTML:
     """Return what shows a run; its value is `messages.finished` or `messages.live`, as JSON."""
-    scripts = "\n".join(asset(f"{name}.js") for name in PLAYER_SCRIPTS)
-    return _drawn("player.html", scripts, "player", value)
+    return _drawn(asset("player.html") + asset("share.html"), scripts(), "player", value)
+
+
+def download() -> gr.HTML:
+    """Return what hands a visitor a file; its value is what `share.export` gives."""
+    return _drawn(asset("download.html"), asset("download.js"), "download")
 
 
 def status_line(elem_id: str) -> gr.HTML:
     """Return a line that says what is happening; its value is `messages.status`, as JSON."""
-    return _drawn("status.html", asset("status.js"), elem_id)
+    return _drawn(asset("status.html"), asset("status.js"), elem_id)
 
 
 def panel(elem_id: str) -> gr.HTML:
     """Return figures, a table and sentences of a lab; its value is `messages.panel`, as JSON."""
-    return _drawn("panel.html", f"{asset('dom.js')}\n{asset('panel.js')}", elem_id)
+    return _drawn(asset("panel.html"), f"{asset('dom.js')}\n{asset('panel.js')}", elem_id)
 
 
 def prose(html: str, elem_classes: str = "sv-lab") -> gr.HTML:
@@ -67,16 +62,14 @@ def learn() -> gr.HTML:
 
 
 def _lab(name: str, elem_id: str) -> gr.HTML:
-    scripts = "\n".join(asset(f"{script}.js") for script in (*LAB_SCRIPTS, name))
-    return _drawn(f"{name}.html", scripts, elem_id)
+    joined = "\n".join(asset(f"{script}.js") for script in (*LAB_SCRIPTS, name))
+    return _drawn(asset(f"{name}.html"), joined, elem_id)
 
 
 def _drawn(template: str, script: str, elem_id: str, value: str | None = None) -> gr.HTML:
-    return gr.HTML(
-        value, html_template=asset(template), js_on_load=script, apply_default_css=False, elem_id=elem_id
-    )
+    return gr.HTML(value, html_template=template, js_on_load=script, apply_default_css=False, elem_id=elem_id)
 
 
 def head() -> str:
     """Return the page's styles as an element for the document's head, where no rewriting reaches them."""
-    return "".join(f"<style>{asset(f'{name}.css')}</style>" for name in STYLES)
+    return styles(*LAB_STYLES)

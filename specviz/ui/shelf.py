@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, main_thread
 from typing import TypeVar
 
 from specviz import Pair, load_pair, measure_costs, pairs, with_draft
-from specviz.errors import SpecVizError
+from specviz.devices import release_memory
+from specviz.errors import OutOfMemory, SpecVizError
 from specviz.trace import Costs
+from specviz.ui import zero
 
 POLL_S = 0.2
 IDLE_S = 5.0
@@ -43,7 +46,9 @@ class Load:
         """Load the pair; only the default pair's weights are fetched where they are missing."""
         try:
             self.pair = load_pair(
-                self.name, progress=self._progress if self.name == pairs.DEFAULT_PAIR else None
+                self.name,
+                device=zero.device_for(self.name, pairs.DEFAULT_PAIR),
+                progress=self._progress if self.name == pairs.DEFAULT_PAIR else None,
             )
         except SpecVizError as error:
             self.error = str(error)
@@ -73,7 +78,7 @@ class Shelf:
         self.made: deque[str] = deque(maxlen=MADE_KEPT)
         self._lock = Lock()
         self._turn = Lock()
-        self._waiting = 0
+        self._line: list[object] = []  # who waits for a turn, the next one first
         self._last_use = time.monotonic()
 
     def load(self, name: str) -> Load:
@@ -88,28 +93,43 @@ class Shelf:
                 self._loads.popitem(last=False)
             return known
 
+    def load_here(self, name: str) -> None:
+        """Load a pair in this thread and lend its runs to ZeroGPU, before the page is served."""
+        load = self._loads[name] = Load(name)
+        load.work()
+        if load.pair:
+            zero.lend(load.pair)
+
     def begun(self, name: str) -> Load | None:
         """Return a pair's load if there is one."""
         return self._loads.get(name)
+
+    def loaded(self) -> list[Pair]:
+        """Return the pairs that are loaded now."""
+        with self._lock:
+            return [load.pair for load in self._loads.values() if load.pair]
 
     def _work(self, load: Load) -> None:
         load.work()
         self._last_use = time.monotonic()
         if load.pair:
-            self._measure(load.pair)
+            self._measure_soon(load.pair)
 
-    def lines_until_loaded(self, name: str) -> Iterator[str]:
-        """Yield what is going on until a pair is loaded; raises SpecVizError where it can't be."""
+    def lines_until_loaded(self, name: str, pause: float = POLL_S) -> Iterator[str]:
+        """Yield what is going on until a pair is loaded; raises SpecVizError where it can't be.
+
+        Here and below, `pause` is how long a thread is held between two lines; with 0 it is the caller who pauses.
+        """
         load = self.load(name)
-        while not load.done.wait(POLL_S):
+        while not load.done.wait(pause):
             yield load.line
         if load.error:
             raise SpecVizError(load.error)
 
-    def lines_until_ready(self, name: str) -> Iterator[str]:
+    def lines_until_ready(self, name: str, pause: float = POLL_S) -> Iterator[str]:
         """Yield what is going on until a pair is loaded and it is the caller's turn to use it."""
-        yield from self.lines_until_loaded(name)
-        yield from self.lines_until_free(name)
+        yield from self.lines_until_loaded(name, pause)
+        yield from self.lines_until_free(name, pause)
 
     def pair(self, name: str, draft: str, agreement: float) -> Pair:
         """Return a loaded pair with a draft, loading it first where it is not; raises SpecVizError."""
@@ -120,19 +140,24 @@ class Shelf:
         if draft == load.pair.draft_kind and name != TOY:
             return load.pair
         pair = with_draft(load.pair, draft, agreement=agreement)
-        Thread(target=self._measure, args=(pair,), daemon=True).start()
+        self._measure_soon(pair)
         return pair
 
-    def lines_until_free(self, name: str) -> Iterator[str]:
-        """Yield what is going on until it is the caller's turn to use a pair; `free` ends the turn. The toy needs none."""
+    def lines_until_free(self, name: str, pause: float = POLL_S) -> Iterator[str]:
+        """Yield what is going on until it is the caller's turn to use a pair; `free` ends the turn. The toy needs none.
+
+        Turns are given in the order in which they were asked for.
+        """
         if name == TOY:
             return
-        self._waiting += 1
+        place = object()
+        self._line.append(place)
         try:
-            while not self._turn.acquire(timeout=POLL_S):
+            while not (self._line[0] is place and self._turn.acquire(timeout=pause)):
                 yield "Waiting for the model: another run, or the timing of this pair, comes first."
+                time.sleep(pause)
         finally:
-            self._waiting -= 1
+            self._line.remove(place)
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
@@ -161,6 +186,18 @@ class Shelf:
         finally:
             self._doing.pop(visitor, None)
 
+    @contextmanager
+    def unloading(self, name: str) -> Iterator[None]:
+        """Where a block ends because the memory ran out, let its pair go: the next run finds room and loads it again."""
+        try:
+            yield
+        except OutOfMemory as error:
+            traceback.clear_frames(error.__traceback__)  # they hold the run, and with it the caches
+            with self._lock:
+                self._loads.pop(name, None)
+            release_memory()
+            raise
+
     def costs(self, name: str, draft: str) -> Costs | None:
         """Return what was measured for a pair and the name of its draft, or None where it has not been."""
         return self._costs.get((name, draft))
@@ -169,14 +206,21 @@ class Shelf:
         """Whether the costs of a pair with this draft are being measured, or will be."""
         return (name, draft) in self._measuring
 
+    def _measure_soon(self, pair: Pair) -> None:
+        # Not a daemon: the interpreter would end in the middle of a forward, and the process would abort.
+        Thread(target=self._measure, args=(pair,), daemon=False).start()
+
     def _measure(self, pair: Pair) -> None:
         """Measure a pair's costs once, when nobody has wanted a model for a while. The toy has no forwards to time."""
         key = (pair.name, pair.draft_name)
         with self._lock:
-            if pair.name == TOY or key in self._costs or key in self._measuring:
+            if pair.name == TOY or zero.is_lent(pair) or key in self._costs or key in self._measuring:
                 return
             self._measuring.add(key)
         while not self._idle() or not self._turn.acquire(timeout=POLL_S):
+            if not self._holds(pair) or not main_thread().is_alive():
+                self._measuring.discard(key)
+                return
             time.sleep(POLL_S)
         try:
             if key not in self._costs:
@@ -196,5 +240,9 @@ class Shelf:
         finally:
             self.free(pair.name)
 
+    def _holds(self, pair: Pair) -> bool:
+        """Whether a pair is still loaded here: one that was let go is not to be kept for its timings' sake."""
+        return any(load.pair and load.pair.target is pair.target for load in list(self._loads.values()))
+
     def _idle(self) -> bool:
-        return not self._waiting and time.monotonic() - self._last_use > IDLE_S
+        return not self._line and time.monotonic() - self._last_use > IDLE_S

@@ -9,7 +9,7 @@ import gradio as gr
 
 from specviz.ui import gallery, messages, parts
 from specviz.ui.choices import draft_choices, examples_of, pair_choices
-from specviz.ui.handlers import MODEL, Handlers
+from specviz.ui.handlers import MODEL, MOST_WAITING, Handlers
 from specviz.ui.link import default_values, values_of
 from specviz.ui.settings import CHAT
 
@@ -18,6 +18,14 @@ TELL_CONTROLS = """(...values) => {
   window.specvizControls = values;
   window.dispatchEvent(new CustomEvent('specviz:controls'));
 }"""
+# The player says what to change of which run; it sees the button's press and knows when all is done.
+TELL_LOADED = """(loaded) => {
+  window.specvizLoaded = loaded;
+  window.dispatchEvent(new CustomEvent('specviz:loaded'));
+}"""
+ASK_BRANCH = "(_, kept) => [window.specvizBranch ?? '', kept]"
+AT_REST = "() => { window.dispatchEvent(new CustomEvent('specviz:rest')); }"
+ASK_EXPORT = "(_, kept) => [window.specvizExport ?? '', kept]"
 RUN_ON_SCREEN = "() => [window.specvizRun ? JSON.stringify(window.specvizRun) : null]"
 
 
@@ -45,6 +53,8 @@ class Buttons(NamedTuple):
     back: gr.Button
     run: gr.Button
     stop: gr.Button
+    race: gr.Button
+    branch: gr.Button
 
 
 class Screen(NamedTuple):
@@ -56,20 +66,16 @@ class Screen(NamedTuple):
 
 
 class Tools(NamedTuple):
-    """What stands in the bar at the top: how it goes, and files."""
+    """What stands in the bar at the top: how it goes, and a button for files that a visitor brings."""
 
     status: gr.HTML
-    csv: gr.DownloadButton
-    json: gr.DownloadButton
     opened: gr.UploadButton
 
 
 def tools() -> Tools:
-    """Lay out the status line and the buttons for files."""
+    """Lay out the status line and the button; what a visitor takes away is in the player's dialog Share."""
     return Tools(
         parts.status_line("status"),
-        gr.DownloadButton("CSV", elem_id="csv", size="sm", interactive=False),
-        gr.DownloadButton("JSON", elem_id="json", size="sm", interactive=False),
         gr.UploadButton("Open a trace", elem_id="open", size="sm"),  # `read_trace` says which files it takes
     )
 
@@ -89,20 +95,21 @@ def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, open
     trace_state, shown_state = gr.State(None), gr.State(trace)
     bridge = gr.Textbox(visible="hidden", elem_id="bridge")
     outputs = [
-        bar.status, player, chart, bar.csv, bar.json, plain, trace_state, buttons.run, buttons.stop,
+        bar.status, player, chart, buttons.recorded, plain, trace_state, buttons.run, buttons.stop, buttons.race,
         shown_state,
     ]  # fmt: skip
-    _connect_runs(handlers, controls, buttons, plain, trace_state, outputs)
+    ran = _connect_runs(handlers, controls, buttons, plain, trace_state, outputs)
     latest = {"trigger_mode": "always_last", **PRIVATE}
     bar.opened.upload(handlers.open_trace, [bar.opened], outputs, **latest)
-    described = [*controls, buttons.recorded]
-    buttons.recorded.input(handlers.show_recorded, [buttons.recorded], [*outputs, *described], **latest)
-    buttons.back.click(handlers.describe, [bridge], described, js=RUN_ON_SCREEN, **PRIVATE)
+    buttons.recorded.input(handlers.show_recorded, [buttons.recorded], [*outputs, *controls], **latest)
+    buttons.back.click(handlers.describe, [bridge], list(controls), js=RUN_ON_SCREEN, **PRIVATE)
+    _connect_share(handlers, bridge, trace_state)
+    _connect_branch_and_race(page, ran, handlers, controls, buttons, bridge, trace_state, outputs)
     _connect_menus(handlers, controls, buttons)
     gr.on([each.change for each in controls], None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
     page.load(None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
-    page.load(handlers.follow_link(first_pair, opening), None, [*outputs, *described], **PRIVATE)
-    return Screen(shown_state, outputs, described)
+    page.load(handlers.follow_link(first_pair, opening), None, [*outputs, *controls], **PRIVATE)
+    return Screen(shown_state, outputs, list(controls))
 
 
 def _connect_runs(
@@ -112,19 +119,50 @@ def _connect_runs(
     plain: gr.Button,
     trace: gr.State,
     outputs: list[Any],
-) -> None:
+) -> Any:
     model = {"concurrency_id": MODEL, "concurrency_limit": 1, **PRIVATE}
-    ran = gr.on(
+    ran = gr.on(  # they wait for each other in the handler, where they can be stopped
         [buttons.run.click, controls.prompt.submit],
         handlers.run,
         list(controls),
         outputs,
         trigger_mode="always_last",
-        **model,
+        concurrency_limit=MOST_WAITING,
+        **PRIVATE,
     )
     ran.then(handlers.add_costs, [trace], outputs, concurrency_limit=None, **PRIVATE)
     buttons.stop.click(handlers.stop, None, None, queue=False, **PRIVATE)
     plain.click(handlers.time_plain_loop, [trace], outputs, **model)
+    return ran
+
+
+def _connect_branch_and_race(
+    page: gr.Blocks,
+    ran: Any,
+    handlers: Handlers,
+    controls: Controls,
+    buttons: Buttons,
+    bridge: gr.Textbox,
+    trace: gr.State,
+    outputs: list[Any],
+) -> None:
+    model = {"concurrency_id": MODEL, "concurrency_limit": 1, **PRIVATE}
+    branched = buttons.branch.click(handlers.branch, [bridge, trace], outputs, js=ASK_BRANCH, **model)
+    raced = buttons.race.click(handlers.race, list(controls), outputs, **model)
+    for ended in (branched, raced):
+        ended.then(None, None, None, js=AT_REST, **PRIVATE)
+    loaded = gr.Textbox(visible="hidden", elem_id="loaded")
+    loaded.change(None, [loaded], None, js=TELL_LOADED, **PRIVATE)
+    for tell in (page.load, ran.then, branched.then, raced.then):
+        tell(handlers.tell_loaded, None, [loaded], concurrency_limit=None, **PRIVATE)
+
+
+def _connect_share(handlers: Handlers, bridge: gr.Textbox, trace: gr.State) -> None:
+    wanted = gr.Button("Export", elem_id="export", visible="hidden")
+    wanted.click(
+        handlers.export, [bridge, trace], [parts.download()], js=ASK_EXPORT,
+        trigger_mode="multiple", **PRIVATE,
+    )  # fmt: skip
 
 
 def _connect_menus(handlers: Handlers, controls: Controls, buttons: Buttons) -> None:
@@ -155,7 +193,11 @@ def _controls(first: Mapping[str, Any], opening: str | None) -> tuple[Controls, 
         back = gr.Button("↩ undo", elem_id="back")
         run = gr.Button("Run", variant="primary", elem_id="run")
         stop = gr.Button("Stop", elem_id="stop", visible=False)
-    return Controls(prompt, k=k, temperature=temperature, **more), Buttons(recorded, picked, back, run, stop)
+        race = gr.Button("Race", elem_id="race")
+        branch = gr.Button("Run this branch", elem_id="branch", visible="hidden")
+    return Controls(prompt, k=k, temperature=temperature, **more), Buttons(
+        recorded, picked, back, run, stop, race, branch
+    )
 
 
 def _more(first: Mapping[str, Any], pair: str) -> tuple[dict[str, Any], gr.Dropdown]:

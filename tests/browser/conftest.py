@@ -15,8 +15,10 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from specviz.ui import gallery, handlers
 from specviz.ui.launch import launch
 from specviz.ui.page import build_page
+from specviz.ui.runs import key_of
 from specviz.ui.shelf import Shelf
 
 PATIENCE_MS = 20_000
@@ -81,3 +83,30 @@ def page(request: pytest.FixtureRequest, browser: Browser, server: str) -> Itera
     opened.locator(".sv-player[data-ready] .sv-intro").wait_for()
     yield opened
     context.close()
+
+
+@pytest.fixture(scope="session")
+def lesson_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a page that opens with the gallery's first run, as visitors find it."""
+    blocks = build_page(Shelf(), "toy", gallery.entries()[0].name)
+    _, address, _ = launch(blocks, server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
+    yield address
+    blocks.close()
+
+
+@pytest.fixture
+def lesson(request: pytest.FixtureRequest, browser: Browser, lesson_server: str) -> Iterator[Page]:
+    """That page, opened and at its first beat."""
+    context = browser.new_context(viewport=PHONE if getattr(request, "param", "") == "phone" else DESK)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(lesson_server)
+    page.locator(".sv-open").wait_for()
+    yield page
+    context.close()
+
+
+@pytest.fixture(autouse=True)
+def runs_of_its_own(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that the server keeps is found again by the test that made it, and by no other."""
+    monkeypatch.setattr(handlers, "key_of", lambda *asked: f"{request.node.name} {key_of(*asked)}")

@@ -57,9 +57,11 @@ def choose(page: Page, name: str, text: str) -> None:
 
 
 def download(page: Page, name: str, folder: Path) -> Path:
-    """Press a download button and return the file."""
+    """Press a file's button in the dialog Share and return the file."""
+    page.locator('.sv-player [data-do="share"]').click()
     with page.expect_download() as caught:
         page.locator(f"#{name}").click()
+    page.locator(".sv-share header button").click()
     path = folder / caught.value.suggested_filename
     caught.value.save_as(path)
     return path
@@ -116,3 +118,31 @@ def beat(page: Page) -> str:
 def cell(page: Page, step: int, position: int, state: str) -> Locator:
     """Return a cell of the grid."""
     return page.locator(f'.sv-cell[data-step="{step}"][data-position="{position}"][data-state="{state}"]')
+
+
+SMALL_TEXTS = """(least) => {
+  const small = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode, holder = text.parentElement;
+    if (!text.data.trim() || holder.closest('.sv-aloud, footer') || !holder.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    const { width, height } = range.getBoundingClientRect();
+    const size = parseFloat(getComputedStyle(holder).fontSize);
+    if (width > 1 && height > 1 && size < least) small.push([text.data.trim(), holder.className, size]);
+  }
+  return small;
+}"""
+
+
+def small_texts(page: Page, least: float) -> list[Any]:
+    """Return every visible text on the page (but the footer's) under `least` pixels, with its class and size."""
+    return page.evaluate(SMALL_TEXTS, least)
+
+
+def requests_of(page: Page) -> list[str]:
+    """Return a list to which the address of every request from now on is added, but for scripts that Gradio still loads."""
+    asked: list[str] = []
+    page.on("request", lambda sent: None if "/assets/" in sent.url else asked.append(sent.url))
+    return asked

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from specviz.ui import parts
+from specviz import player
 from tests.browser.traces import HOSTILE, WORDS, fixture_trace
 
-SCRIPTS = ("numbers", "tokens", "record", "dom", "words", "ruler", "lanes", "mass", "throws", "inspector")
+SCRIPTS = [name for name in player.PLAYER_SCRIPTS if name != "player"]
 SIZE = {"width": 600, "height": 900}
 Draw = Callable[..., Page]
 
@@ -26,11 +26,14 @@ def drawn(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Draw]:
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    styles = "".join(f"<style>{parts.asset(f'{name}.css')}</style>" for name in ("player", "inspector"))
-    page.set_content(f'<!doctype html><body>{styles}<div class="sv-player"><div id="place"></div></div>')
-    scripts = "\n".join(parts.asset(f"{name}.js") for name in SCRIPTS)
+    styles = "".join(f"<style>{player.asset(f'{name}.css')}</style>" for name in ("player", "inspector"))
+    template = f'<div id="element" hidden>{player.asset("player.html")}</div>'
+    page.set_content(
+        f'<!doctype html><body>{styles}{template}<div class="sv-player"><div id="place"></div></div>'
+    )
+    scripts = "\n".join(player.asset(f"{name}.js") for name in SCRIPTS)
     page.evaluate(
-        f"() => {{ {scripts}; window.draws = drawInspector; window.throwDice = throwDice; window.lanesOf = lanesOf; }}"
+        f"() => {{ const element = document.querySelector('#element'); {scripts}; window.draws = drawInspector; window.throwDice = throwDice; window.lanesOf = lanesOf; }}"
     )
 
     def draw(trace: dict[str, Any], key: dict[str, Any] | None, beat: str) -> Page:
@@ -76,7 +79,7 @@ REPLACEMENT = {**REJECTED, "state": "residual"}
 def test_each_beat_shows_what_has_happened_and_nothing_later(drawn: Draw) -> None:
     draft, _ = record_of(TRACE, REJECTED)
     page = drawn(TRACE, REJECTED, "draft")
-    assert page.locator(".svi .sv-p, .svi-output, .svi-ruler, .svi-throw").count() == 0
+    assert page.locator(".svi .sv-p, .svi-output, .svi-ruler, .svi-bar-owed, .svi-bar-p").count() == 0
     page = drawn(TRACE, REJECTED, "verify")
     expect(page.locator(".svi-output")).to_have_count(7)
     assert page.locator(".svi-ruler, .svi-throw").count() == 0

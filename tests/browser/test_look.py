@@ -31,7 +31,7 @@ TEXTS = [
     ".sv-top h1", ".sv-top p", ".sv-prompt", ".sv-out", ".sv-about", ".sv-heading span", ".sv-number small", ".sv-cell .sv-q", ".sv-cell .sv-p",
     ".sv-note span", ".sv-rejected .sv-token", ".sv-rejected .sv-glyph", ".sv-discarded .sv-token", ".sv-key", ".sv-bracket span",
     ".sv-connector span", ".sv-where", "[data-speed=slow]", "[data-speed=normal]", ".sv-more-speed", ".sv-card h3", ".sv-card p", ".sv-figure",
-    ".sv-status span", "#run", "#csv", "#plain", "#prompt textarea", "#k [data-testid=block-info]", "#chart .xtick text",
+    ".sv-status span", "#run", "#open", "#plain", "#prompt textarea", "#k [data-testid=block-info]", "#chart .xtick text",
     "#chart .annotation-text", "footer button",
 ]  # fmt: skip
 
@@ -90,7 +90,7 @@ def test_a_phone_has_one_column_and_a_sheet(page: Page, tmp_path: Path) -> None:
     expect(inspector).to_be_in_viewport()
     page.get_by_role("button", name="close").click()
     expect(inspector).to_be_hidden()
-    lefts = page.locator(".sv-open .sv-cell").evaluate_all(
+    lefts = page.locator(".sv-open .sv-cell:not(.sv-indented)").evaluate_all(
         "nodes => nodes.map(node => node.getBoundingClientRect().left)"
     )
     assert len(set(lefts)) == 1
@@ -118,9 +118,11 @@ def test_nothing_needed_to_play_a_step_scrolls(
     page.set_viewport_size({"width": size[0], "height": size[1]})
     open_trace(page, fixture_trace(k=k, steps=30), tmp_path)
     place = page.locator(".sv-transport").bounding_box()
-    for key in ["n", "ArrowRight", "ArrowRight", "End"]:
+    for key in ["n", "ArrowRight", "ArrowRight", "End", "Escape"]:
         press(page, key)
-        for part in (".sv-ribbon", ".sv-transport", ".sv-open", ".sv-legend", ".sv-inspector", ".sv-fold"):
+        # at the end a card stands, until Esc, and in a low window takes the legend's place
+        foot = ".sv-endcard" if key == "End" else ".sv-legend"
+        for part in (".sv-ribbon", ".sv-transport", ".sv-open", foot, ".sv-inspector", ".sv-fold"):
             box = page.locator(part).bounding_box()
             assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], (part, box)
         assert page.locator(".sv-transport").bounding_box() == place

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from specviz.ui import gallery
-from specviz.ui.launch import launch
-from specviz.ui.page import build_page
-from specviz.ui.shelf import Shelf
-from tests.browser.conftest import DESK, PATIENCE_MS, PHONE
+from specviz.ui.runs import Runs
+from tests.browser.conftest import PHONE
 from tests.browser.helpers import (
     beat,
     choose,
@@ -28,27 +25,6 @@ from tests.browser.helpers import (
     set_number,
 )
 from tests.browser.traces import fixture_trace
-
-
-@pytest.fixture(scope="module")
-def lesson_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a page that opens with the gallery's first run, as visitors find it."""
-    blocks = build_page(Shelf(), "toy", gallery.entries()[0].name)
-    _, address, _ = launch(blocks, server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
-    yield address
-    blocks.close()
-
-
-@pytest.fixture
-def lesson(request: pytest.FixtureRequest, browser: Browser, lesson_server: str) -> Iterator[Page]:
-    """That page, opened and at its first beat."""
-    context = browser.new_context(viewport=PHONE if getattr(request, "param", "") == "phone" else DESK)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(lesson_server)
-    page.locator(".sv-open").wait_for()
-    yield page
-    context.close()
 
 
 def run_words(page: Page) -> str:
@@ -94,7 +70,7 @@ def test_a_second_run_replaces_the_first(page: Page) -> None:
 
 
 def test_the_address_is_written_only_after_somebody_did_something(lesson: Page, lesson_server: str) -> None:
-    expect(lesson.locator("#json")).to_be_enabled()  # what the page loads by itself has arrived
+    expect(lesson.locator("#chart")).to_be_attached()  # what the page loads by itself has arrived
     assert lesson.url == lesson_server
     press(lesson, "ArrowRight")
     lesson.wait_for_url(re.compile("beat=1.draft.4"))
@@ -113,7 +89,10 @@ def test_a_link_restores_run_beat_and_speed_of_nothing_else(lesson: Page, lesson
     assert run_words(lesson) == "Run"
 
 
-def test_a_link_to_a_run_fills_the_controls_and_starts_nothing(page: Page, server: str) -> None:
+def test_a_link_to_a_run_fills_the_controls_and_starts_nothing(
+    page: Page, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Runs, "keep", lambda *_: None)  # as long as the server does not have it
     set_number(page, "k", 3)
     set_number(page, "max_new_tokens", 20)
     choose(page, "draft", "noise")

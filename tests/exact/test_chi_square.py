@@ -55,7 +55,7 @@ def one_position(pair, ids: list[int], rules: Rules, trials: int) -> tuple[Count
         target, drafter = pair.target.cursor(), pair.drafter()
         p = rules.target_law(target.extend(ids, 1)[0], HOT)
         proposal = drafter.propose(ids, 1, lambda i: 0.5, lambda logits: rules.draft_law(logits, HOT))
-    q, q_ends = proposal.laws[0], cumulative(proposal.laws[0])
+    q, q_ends = proposal.law(0), cumulative(proposal.law(0))
     p_list, q_list, ends_of = p.tolist(), q.tolist(), {}
     counts: Counter = Counter()
     for seed in range(trials):

@@ -10,7 +10,7 @@ import torch
 from specviz import Sampling
 from specviz.exactness import continued, enumerate_step, table_law, total_variation
 from specviz.fixture import FOUR, FOUR_DRAFT, PROMPT, START, P, Q, fixture_pair, table_pair
-from specviz.recording import overlap
+from specviz.recording import Side, overlaps
 from specviz.sampling import residual
 from specviz.theory import expected_tokens
 
@@ -90,8 +90,8 @@ def test_acceptance_by_position() -> None:
 
 def test_the_rows_overlap_and_owe_what_they_should() -> None:
     rows = {last: [torch.tensor(table[last], dtype=torch.float64) for table in (P, Q)] for last in P}
-    overlaps = [overlap(*rows[last]) for last in (START, 0, 1, 2)]
-    assert overlaps == pytest.approx([0.7, 0.7, 0.7, 0.6], abs=1e-12)
+    p, q = (Side(torch.stack([rows[last][side] for last in (START, 0, 1, 2)])) for side in (0, 1))
+    assert overlaps(p, q) == pytest.approx([0.7, 0.7, 0.7, 0.6], abs=1e-12)
     law, mass = residual(*rows[START])
     assert law.tolist() == [1.0, 0.0, 0.0] and mass == pytest.approx(0.3, abs=1e-12)
     assert residual(*rows[1])[0].tolist() == pytest.approx([0, 5 / 6, 1 / 6], abs=1e-12)

@@ -213,8 +213,8 @@ def test_a_draft_with_more_tokens_than_the_target_gives_the_law_of_one_without_t
     proposal = drafter.propose(PROMPT, 1, lambda i: 0.5, lambda row: EXACT.draft_law(row, sampling))
     with torch.inference_mode():
         row = pair.draft.model(torch.tensor([PROMPT])).logits[0, -1, :3]
-    assert proposal.laws[0].tolist() == pytest.approx(warp(row, sampling).tolist(), abs=1e-12)
-    assert int((proposal.laws[0] > 0).sum()) == 2
+    assert proposal.law(0).tolist() == pytest.approx(warp(row, sampling).tolist(), abs=1e-12)
+    assert int((proposal.law(0) > 0).sum()) == 2
 
 
 def test_neither_cache_reads_ahead_of_the_text_nor_is_anything_read_twice() -> None:

@@ -68,7 +68,7 @@ def test_the_row_that_a_draft_was_drawn_from_is_the_row_it_is_tested_with(sampli
     drafter = dataclasses.replace(wide_pair(), draft=draft).drafter()
     rules = specviz.EXACT
     proposal = drafter.propose(PROMPT, 4, lambda i: i / 5, lambda logits: rules.draft_law(logits, sampling))
-    for law, ends, drawn in zip(proposal.laws, proposal.ends, proposal.draws, strict=True):
+    for law, ends, drawn in zip(proposal.tested, proposal.ends, proposal.draws, strict=True):
         assert float(law.sum()) == pytest.approx(1, abs=1e-12) and law.dtype == torch.float64
         assert torch.equal(ends, cumulative(law))
         assert float(law[drawn.id]) > 0

@@ -8,7 +8,8 @@ import torch
 
 from specviz import Pair, Sampling, SpecVizError, autoregress, decode, replay, start
 from specviz.coins import Coins
-from specviz.models import ModelCursor, wrap
+from specviz.cursors import ModelCursor
+from specviz.models import wrap
 from specviz.sampling import warp
 from specviz.step import speculate
 from tests.conftest import tiny, tiny_model, tiny_pair
@@ -141,7 +142,7 @@ def test_a_sliding_window_is_rewound_exactly_when_it_is_full():
 
 
 def test_a_run_whose_every_step_happens_in_a_new_thread_is_the_same_and_leaves_no_gradient():
-    pair = tiny_pair("llama", "model")
+    pair = tiny_pair("gemma", "model")
     run = start(pair, PROMPT, k=4, max_new_tokens=30)
     steps, alive = [], True
     while alive:

@@ -108,7 +108,8 @@ def test_the_catalogue_says_what_is_here_and_how_big_the_rest_is(capsys):
     assert main(["pairs"]) == 0
     printed = capsys.readouterr().out
     assert "toy            here" in printed
-    assert "16,188 MB to fetch" in printed
+    assert "16,200 MB to fetch" in printed
+    assert "Apache-2.0; wants a GPU with 20 GB" in printed
 
 
 def test_the_module_is_a_program():

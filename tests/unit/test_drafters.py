@@ -34,7 +34,7 @@ def propose(drafter, sequence, k, u=0.5):
 def test_lookup_copies_what_followed_the_latest_longest_match(sequence, k, copied):
     proposal = propose(LookupDrafter(10, CPU), sequence, k)
     assert proposal.ids == copied
-    for token, row in zip(copied, proposal.laws, strict=True):
+    for token, row in zip(copied, proposal.tested, strict=True):
         assert row.tolist() == [float(i == token) for i in range(10)]
 
 
@@ -47,12 +47,12 @@ def test_a_lookup_is_drawn_like_any_other_law(u):
 def test_noise_is_uniform_over_the_targets_vocabulary():
     proposal = propose(NoiseDrafter(8, CPU), [1], 3, u=0.49)
     assert proposal.ids == [3] * 3
-    assert all(row.tolist() == [1 / 8] * 8 for row in proposal.laws)
+    assert all(row.tolist() == [1 / 8] * 8 for row in proposal.tested)
 
 
 def test_the_drawn_row_is_the_tested_row():
     proposal = propose(ModelDrafter(toy_model(0.5), 100, CPU), [1, 2], 4, u=0.3)
-    for row, ends, drawn in zip(proposal.laws, proposal.ends, proposal.draws, strict=True):
+    for row, ends, drawn in zip(proposal.tested, proposal.ends, proposal.draws, strict=True):
         assert drawn.high - drawn.low == pytest.approx(float(row[drawn.id]), abs=1e-15)
         assert torch.equal(torch.minimum(row.cumsum(0), torch.tensor(1.0))[:-1], ends[:-1])
 
@@ -76,21 +76,19 @@ def fixed(logits, **changes):
 
 def test_a_smaller_draft_vocabulary_has_no_mass_beyond_it():
     model, _ = fixed([0.0, 0.0, 0.0])
-    assert propose(ModelDrafter(model, 5, CPU), [0], 1).laws[0].tolist() == pytest.approx(
-        [1 / 3] * 3 + [0, 0]
-    )
+    assert propose(ModelDrafter(model, 5, CPU), [0], 1).law(0).tolist() == pytest.approx([1 / 3] * 3 + [0, 0])
 
 
 def test_a_larger_draft_vocabulary_is_masked_before_the_warp():
     model, _ = fixed([1.0, 1.0, 9.0])
-    assert propose(ModelDrafter(model, 2, CPU), [0], 1).laws[0].tolist() == [0.5, 0.5]
+    assert propose(ModelDrafter(model, 2, CPU), [0], 1).law(0).tolist() == [0.5, 0.5]
 
 
 def test_a_trimmed_vocabulary_is_mapped_onto_the_targets_ids():
     model, cursor = fixed([0.0, 1.0], id_map=torch.tensor([4, 1]))
     proposal = propose(ModelDrafter(model, 5, CPU), [0, 1], 2, u=0.9)
     e = 2.718281828459045
-    assert proposal.laws[0].tolist() == pytest.approx([0, e / (1 + e), 0, 0, 1 / (1 + e)])
+    assert proposal.law(0).tolist() == pytest.approx([0, e / (1 + e), 0, 0, 1 / (1 + e)])
     assert proposal.ids == [4, 4]  # in the target's id order the second half of the interval is id 4's
     assert cursor._read == [
         0,

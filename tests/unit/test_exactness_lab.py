@@ -12,8 +12,8 @@ from specviz.faults import FAULTS
 from specviz.onestep import check_position, check_table, position_of_row, position_of_toy
 from specviz.ui import exactness_lab
 from specviz.ui.exactness_lab import LANES, greedy, lab, read_ask, run_toy
-from specviz.ui.files import file_name
 from specviz.ui.gallery import open_recorded
+from specviz.ui.share import file_name
 from specviz.ui.shelf import Shelf
 
 

@@ -104,6 +104,21 @@ def test_csv_is_one_row_a_cell_with_the_states_and_numbers_of_the_trace(trace):
     assert table.fault.isna().all()
 
 
+def test_calls_survive_both_files(trace):
+    called = Trace(json.loads(trace.to_json()))
+    drafts = [draft for step in called.data["steps"] for draft in step["drafts"]]
+    for draft, call in zip(drafts, ["accept", "reject", None], strict=False):
+        draft["call"] = call
+    assert Trace.from_json(called.to_json()).data == called.data
+    again = Trace.from_csv(called.to_csv())
+    assert [draft["call"] for step in again.data["steps"] for draft in step["drafts"]] == [
+        draft["call"] for draft in drafts
+    ]
+    table = read(called)
+    assert table.call.dropna().tolist() == ["accept", "reject"]
+    assert trace.data["steps"][0]["drafts"][0]["call"] is None
+
+
 def test_what_does_not_exist_is_an_empty_cell(trace):
     table = read(trace)
     discarded, final = table[table.state == "discarded"], table[table.state.isin(["residual", "bonus"])]

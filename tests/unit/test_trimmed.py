@@ -10,7 +10,8 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz import SpecVizError, decode, replay
-from specviz.models import ModelCursor, wrap
+from specviz.cursors import ModelCursor
+from specviz.models import wrap
 from specviz.pairs import OWN_DRAFT, Pair
 from specviz.trimmed import DESCRIPTION, FORMAT, MAP, load_trimmed, read_description, sha256_of
 

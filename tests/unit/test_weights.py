@@ -379,6 +379,12 @@ def hub_error(kind, status):
         (lambda: hub_error(errors.RevisionNotFoundError, 404), "no revision v9"),
         (lambda: hub_error(errors.HfHubHTTPError, 503), "HTTP 503"),
         (lambda: errors.LocalEntryNotFoundError("offline"), "can't be reached"),
+        (
+            lambda: OSError("Consistency check failed: file should be of size 9.\nTry again."),
+            "cut short or was changed",
+        ),
+        (lambda: OSError(28, "No space left on device"), "No space left on device.*set HF_HOME"),
+        (lambda: PermissionError(13, "Permission denied"), "Permission denied.*set HF_HOME"),
     ],
 )
 def test_why_the_hub_failed(monkeypatch, tmp_path, error, sentence):
@@ -391,6 +397,43 @@ def test_why_the_hub_failed(monkeypatch, tmp_path, error, sentence):
         fetch(
             Source(kind="hub", name="model", label="", repo="some/model", revision="v9", size=2), no_progress
         )
+
+
+def test_offline_is_said_by_the_real_hub_client(monkeypatch, tmp_path):
+    """The tests run with HF_HUB_OFFLINE=1."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    source = Source(kind="hub", name="model", label="", repo="some/model", revision="0" * 40, size=2)
+    with pytest.raises(
+        SpecVizError, match="some/model is not here and the Hugging Face Hub can't be reached"
+    ):
+        fetch(source, no_progress)
+
+
+def test_a_damaged_copy_that_cannot_be_fetched_afresh_is_said(monkeypatch, tmp_path):
+    """The client makes a ValueError of whatever went wrong then."""
+
+    def refuse(*arguments, force_download, **options):
+        assert force_download
+        raise ValueError("Force download failed due to the above error.") from hub_error(
+            errors.GatedRepoError, 403
+        )
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    file = model_folder(tmp_path / "models--some--model" / "snapshots" / ("0" * 40)) / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+    source = Source(kind="hub", name="model", label="", repo="some/model", revision="0" * 40)
+    with pytest.raises(SpecVizError, match="some/model is gated"):
+        fetch(source, no_progress)
+
+
+def test_locate_finds_the_pinned_revision_and_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    snapshots = tmp_path / "models--some--model" / "snapshots"
+    pinned = model_folder(snapshots / ("1" * 40))
+    source = Source(kind="hub", name="model", label="", repo="some/model", revision="1" * 40)
+    assert locate(source) == pinned
+    assert locate(replace(source, revision="2" * 40)) is None
 
 
 def test_a_hub_model_is_asked_for_safetensors_only(monkeypatch, tmp_path):
