@@ -51,7 +51,7 @@ def toy_run(shelf: Shelf, tokens: int = 12) -> Trace:
     from specviz.ui.handlers import Handlers
 
     values = read_settings("1 15 42", "toy", "model", 4, 0.8, 0, 1, tokens, 7, None, 0.9)
-    *_, last = Handlers(shelf)._decode("me", values)
+    *_, last = Handlers(shelf)._decode("me", values, "key")
     return last[-1]
 
 
