@@ -11,7 +11,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 TORCH ?= torch==2.13.0
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
-TEST_ENV := GRADIO_ANALYTICS_ENABLED=False HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 TOKENIZERS_PARALLELISM=false
+TEST_ENV := GRADIO_ANALYTICS_ENABLED=False HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 TOKENIZERS_PARALLELISM=false OMP_NUM_THREADS=1
+TWO_AT_ONCE := -n 2 --dist loadfile
 DEFAULT_PAIR := smollm2-135m
 INSTALLED := $(VENV)/.installed
 DEV_INSTALLED := $(VENV)/.dev-installed
@@ -31,16 +32,16 @@ fetch: $(INSTALLED)
 	$(PY) -m specviz fetch $(DEFAULT_PAIR)
 
 test: setup fetch
-	$(TEST_ENV) $(PY) -m pytest -m "not full and not gpu"
+	$(TEST_ENV) $(PY) -m pytest $(TWO_AT_ONCE) -m "not full and not gpu"
 
 test-full: setup fetch
-	$(TEST_ENV) $(PY) -m pytest -m "not gpu"
+	$(TEST_ENV) $(PY) -m pytest $(TWO_AT_ONCE) -m "not gpu"
 
 check: $(DEV_INSTALLED)
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
-	$(TEST_ENV) $(PY) -m pytest -q -m "not full and not gpu" tests/unit specviz
+	$(TEST_ENV) $(PY) -m pytest $(TWO_AT_ONCE) -q -m "not full and not gpu" tests/unit specviz
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -18,6 +18,11 @@ import torch
 from specviz import Pair, load_pair
 from specviz.errors import SpecVizError
 from specviz.models import LoadedModel, wrap
+from tests.exact.tally import (  # noqa: F401  hooks of the whole run
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+    pytest_testnodedown,
+)
 
 torch.set_num_threads(1)  # tiny matrices gain nothing from a second thread, and waiting for it can cost a lot
 

@@ -27,7 +27,7 @@ from specviz.models import wrap
 from specviz.pairs import Pair
 from specviz.rules import EXACT
 from specviz.sampling import Sampling
-from tests.exact.conftest import Tally
+from tests.exact.tally import Tally
 from tests.exact.worlds import DRAFTS, PROMPT, own_law, pair_with, tiny_llama
 
 ROUNDING = 1e-12

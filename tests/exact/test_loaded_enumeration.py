@@ -28,7 +28,7 @@ from specviz.models import wrap
 from specviz.pairs import Pair
 from specviz.sampling import Sampling
 from specviz.trimmed import DESCRIPTION, FORMAT, MAP, sha256_of
-from tests.exact.conftest import Tally
+from tests.exact.tally import Tally
 from tests.exact.test_enumeration import ROUNDING
 from tests.exact.worlds import PROMPT, own_law
 from tests.models.test_loading import tokenizer
