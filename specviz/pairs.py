@@ -141,7 +141,9 @@ def machine(device: str) -> str:
     """Return the processor or GPU that a device is, its number of threads, and the torch version."""
     if device.startswith("cuda"):
         return f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}"
-    return f"{_processor()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, torch {torch.__version__}"
+    threads = torch.get_num_threads()
+    counted = "1 thread" if threads == 1 else f"{threads} threads"
+    return f"{_processor()}, {os.cpu_count()} cores, {counted}, torch {torch.__version__}"
 
 
 def _processor() -> str:

@@ -26,6 +26,8 @@ TELL_LOADED = """(loaded) => {
 ASK_BRANCH = "(_, kept) => [window.specvizBranch ?? '', kept]"
 AT_REST = "() => { window.dispatchEvent(new CustomEvent('specviz:rest')); }"
 ASK_EXPORT = "(_, kept) => [window.specvizExport ?? '', kept]"
+# Gradio's menu has no placeholder of its own: what it is would not be said while a run of one's own is on screen
+NAME_RECORDED = "() => { const menu = document.querySelector('#recorded input'); if (menu) menu.placeholder = 'Recorded runs'; }"
 RUN_ON_SCREEN = "() => [window.specvizRun ? JSON.stringify(window.specvizRun) : null]"
 
 
@@ -108,6 +110,7 @@ def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, open
     _connect_menus(handlers, controls, buttons)
     gr.on([each.change for each in controls], None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
     page.load(None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
+    page.load(None, None, None, js=NAME_RECORDED, **PRIVATE)
     page.load(handlers.follow_link(first_pair, opening), None, [*outputs, *controls], **PRIVATE)
     return Screen(shown_state, outputs, list(controls))
 

@@ -26,7 +26,9 @@ def test_from_no_run_to_the_selected_position_and_a_csv(page: Page, tmp_path: Pa
     step = where.split()[1]
     expect(page.locator(".svx-title")).to_contain_text(f"Step {step}, position")
     expect(page.locator(".svx-big").first).to_have_text("= p")
+    page.locator('[role="tab"][data-tab-id="step"]').click()
     trace = downloaded_trace(page, tmp_path)
+    open_lab(page)
     path = tmp_path / "grid.csv"
     path.write_text(Trace(trace).to_csv())
     open_file(page, path)
@@ -47,8 +49,8 @@ def test_a_mistake_is_switched_on_thrown_run_and_exported(page: Page, tmp_path: 
     page.get_by_role("button", name="Run the toy with this mistake").click()
     expect(page.locator(".sv-line")).to_contain_text("deliberate mistake: resample-from-p")
     expect(page.locator("#status")).to_contain_text("exported as JSON only")
-    expect(page.locator("#csv")).to_be_disabled()
     trace = downloaded_trace(page, tmp_path)
+    expect(page.locator("#csv")).to_be_disabled()
     assert trace["settings"]["fault"] == "resample-from-p" and replay(Trace(trace)) == []
     open_lab(page)
     page.get_by_role("button", name="Switch it off").click()
