@@ -8,29 +8,17 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from specviz.ui import gallery
-from specviz.ui.launch import launch
-from specviz.ui.page import build_page
-from specviz.ui.shelf import Shelf
 from tests.browser.conftest import DESK, PATIENCE_MS, PHONE
 from tests.browser.helpers import number_field
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A page that opens with the gallery's first run."""
-    blocks = build_page(Shelf(), "toy", gallery.entries()[0].name)
-    _, address, _ = launch(blocks, server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
-    yield address
-    blocks.close()
-
-
 @pytest.fixture
-def learn(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Page]:
+def learn(request: pytest.FixtureRequest, browser: Browser, lesson_server: str) -> Iterator[Page]:
     """The tab, opened."""
     context = browser.new_context(viewport=PHONE if getattr(request, "param", "") == "phone" else DESK)
     page = context.new_page()
     page.set_default_timeout(PATIENCE_MS)
-    page.goto(address)
+    page.goto(lesson_server)
     page.locator(".sv-open").wait_for()
     page.locator('[role="tab"][data-tab-id="learn"]').click()
     page.locator(".svl-section").first.wait_for()
