@@ -30,7 +30,7 @@ FIRST_CAPACITY = 256
 def can_pack(model: Any, body: Any) -> bool:
     """Whether `model`, whose decoder is `body`, is one of those that this file computes: on a CPU, small, Llama-like."""
     config: Any = getattr(body, "config", None)
-    if getattr(config, "model_type", None) not in MODEL_TYPES or not torch.backends.mkldnn.is_available():
+    if getattr(config, "model_type", None) not in MODEL_TYPES or not _has_packed_products():
         return False
     weights = list(model.parameters())
     return (
@@ -41,6 +41,11 @@ def can_pack(model: Any, body: Any) -> bool:
         and set(getattr(config, "layer_types", None) or {"full_attention"}) == {"full_attention"}
         and body.rotary_emb.rope_type in STATIC_ROPE
     )
+
+
+def _has_packed_products() -> bool:
+    """Whether this build of torch multiplies by packed matrices; they are no part of its public face."""
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 @dataclass(frozen=True)
