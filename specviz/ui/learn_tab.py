@@ -49,7 +49,7 @@ def controls(values: Mapping[str, Any]) -> Update:
     if "pair" in values:
         return described(values_in(values, values["pair"]))
     known = values_in(values, DEFAULT_PAIR)
-    return (*(known[name] if name in values else gr.skip() for name in (*NAMES, "recorded")),)
+    return tuple(known[name] if name in values else gr.skip() for name in NAMES)
 
 
 def _asked(event: gr.EventData) -> Mapping[str, Any]:

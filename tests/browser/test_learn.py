@@ -12,6 +12,10 @@ from tests.browser.conftest import DESK, PATIENCE_MS, PHONE
 from tests.browser.helpers import number_field
 
 
+def steps_of(recorded: str) -> int:
+    return len(gallery.open_recorded(recorded).data["steps"])
+
+
 @pytest.fixture
 def learn(request: pytest.FixtureRequest, browser: Browser, lesson_server: str) -> Iterator[Page]:
     """The tab, opened."""
@@ -32,7 +36,7 @@ def attempt(page: Page, label: str) -> None:
 
 def test_words_light_up_and_experiments_go_to_their_beat_beside_the_text(learn: Page) -> None:
     attempt(learn, "See the owed pieces slide into a bar")
-    expect(learn.locator(".sv-where")).to_contain_text("step 2 of 26 · what is owed")
+    expect(learn.locator(".sv-where")).to_contain_text(f"step 2 of {steps_of('opening')} · what is owed")
     expect(learn.locator(".svl-section").first).to_be_visible()
     learn.locator('.svl-word[data-show="bar"]').first.hover()
     expect(learn.locator(".svi-throw.svl-lit")).to_be_visible()
@@ -40,10 +44,10 @@ def test_words_light_up_and_experiments_go_to_their_beat_beside_the_text(learn: 
     expect(learn.locator(".sv-now .sv-cell.svl-lit")).to_have_count(4)
     expect(learn.locator(".svi-throw.svl-lit")).to_have_count(0)
     learn.keyboard.press("End")  # scrolls the text, and is no key of the player
-    expect(learn.locator(".sv-where")).to_contain_text("step 2 of 26")
+    expect(learn.locator(".sv-where")).to_contain_text(f"step 2 of {steps_of('opening')}")
     attempt(learn, "The target drafts for itself")
     expect(learn.locator(".sv-line")).to_contain_text("The target drafts for itself")
-    expect(learn.locator(".sv-where")).to_contain_text("step 1 of 9")
+    expect(learn.locator(".sv-where")).to_contain_text(f"step 1 of {steps_of('self')}")
 
 
 def test_a_question_opens_a_lab_with_its_switch_and_sets_controls_without_a_run(learn: Page) -> None:
@@ -76,6 +80,6 @@ def test_a_question_fills_a_field_of_a_lab(learn: Page) -> None:
 def test_on_a_phone_an_experiment_leads_to_the_run(learn: Page) -> None:
     expect(learn.locator(".sv-player")).to_be_hidden()
     attempt(learn, "Toss the coin that rejects")
-    expect(learn.locator(".sv-where")).to_contain_text("step 2 of 26 · threshold 3")
+    expect(learn.locator(".sv-where")).to_contain_text(f"step 2 of {steps_of('opening')} · threshold 3")
     expect(learn.locator(".sv-player")).to_be_visible()
     assert learn.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

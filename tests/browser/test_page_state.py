@@ -96,7 +96,7 @@ def test_a_link_to_a_run_fills_the_controls_and_starts_nothing(
     set_number(page, "k", 3)
     set_number(page, "max_new_tokens", 20)
     choose(page, "draft", "noise")
-    page.locator(".sv-top").click()
+    page.locator(".sv-top h1").click()
     run(page)
     go_to_step(page, 4)
     page.wait_for_url(re.compile("beat=4"))
@@ -107,7 +107,7 @@ def test_a_link_to_a_run_fills_the_controls_and_starts_nothing(
     expect(number_field(page, "k")).to_have_value("3")
     expect(number_field(page, "max_new_tokens")).to_have_value("20")
     expect(page.locator(".sv-player")).to_have_attribute("data-phase", "empty")
-    page.locator(".sv-top").click()
+    page.locator(".sv-top h1").click()
     page.locator("#run").click()
     expect(page.locator(".sv-where")).to_contain_text("step 4 of")
     assert page.locator(".sv-written").inner_text() == grid

@@ -36,7 +36,8 @@ def test_the_selected_position_of_the_run_on_screen() -> None:
     assert check.throws and shown["throws"]["distance"] == check.throws.distance
     assert len(shown["lanes"]) == LANES + 1 and shown["rest"] == "everything else"
     first = shown["lanes"][0]
-    assert first["name"] == trace.data["tokens"][str(row["ids"][row["p"].index(max(row["p"]))])]
+    heaviest = max(zip(row["p"], row["q"], row["ids"], strict=True), key=lambda each: max(each[:2]))[2]
+    assert first["name"] == trace.data["tokens"][str(heaviest)]
     for column, values in (("p", check.target), ("law", check.law), ("q", check.draft), ("kept", check.kept)):
         assert sum(lane[column] for lane in shown["lanes"]) == pytest.approx(values.sum())
 

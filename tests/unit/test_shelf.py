@@ -1,6 +1,5 @@
 """What the page does when a memory is full: a sentence, the pair let go, and the next run works."""
 
-import asyncio
 import dataclasses
 import json
 import subprocess
@@ -20,7 +19,7 @@ from specviz.ui.settings import read_settings
 from specviz.ui.shelf import Shelf
 from tests.conftest import tiny_model
 from tests.models.test_loading import TOKENS, tokenizer
-from tests.visits import updates_of
+from tests.visits import finished, updates_of
 
 NAME = "qwen3-4b"
 ASKED = ("w3 w14", NAME, "lookup", 2, 1.0, 0, 1.0, 12, 7, False, 0.9)
@@ -91,7 +90,7 @@ def test_the_weights_are_gone_by_the_time_the_sentence_is_shown(loader, monkeypa
                 return loader.loaded[0]()
         pytest.fail("nothing was said")
 
-    assert asyncio.run(weights_when_told()) is None
+    assert finished(weights_when_told()) is None
 
 
 @pytest.mark.parametrize("loader", [None], indirect=True)
