@@ -173,11 +173,11 @@ def load_pair(
     `draft_device` says otherwise; `agreement` is the toy's. With `progress`, weights that are not here are fetched;
     without it they are never. Raises SpecVizError where anything is missing or unfit.
     """
-    if name == "toy":
-        return with_draft(Pair("toy", toy_model(), None, "lookup"), draft, agreement=agreement)
     chosen, kind = resolve(device, dtype)
     if draft_device is not None:
         resolve(draft_device, dtype)
+    if name == "toy":  # on the CPU in float64, wherever it was asked for
+        return with_draft(Pair("toy", toy_model(), None, "lookup"), draft, agreement=agreement)
     sources = _target_sources(name)
     target = _load(name, sources, chosen, kind, progress)
     pair = Pair(name if name in CATALOGUE else target.name, target, None, "lookup")

@@ -210,6 +210,8 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_loaded(tmp_path
     with pytest.raises(SpecVizError, match=r"There is no device called|is not available here: use") as caught:
         load_pair(target, "self", **{"device": "cpu", which: name})
     assert "\n" not in str(caught.value)
+    with pytest.raises(SpecVizError, match=r"There is no device called|is not available here: use"):
+        load_pair("toy", **{which: name})
 
 
 # --- a target that is larger than a card ------------------------------------------------------------------------------
