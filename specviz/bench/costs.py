@@ -6,14 +6,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specviz.cursors import Cursor
+from specviz.costs import ROUNDS, Reader
 from specviz.decoding import MAX_K
-from specviz.drafters import input_ids
-from specviz.metrics import expected_tokens
-from specviz.models import LoadedModel
 from specviz.pairs import Pair
-
-REPEATS = 5
+from specviz.theory import expected_tokens
 
 
 @dataclass(frozen=True)
@@ -36,32 +32,17 @@ class Forwards:
 def forwards(pair: Pair, prompt: Sequence[int], length: int, rows: Sequence[int]) -> Forwards:
     """Measure each kind of pass at a context of `length` tokens: medians of five rounds, each round one pass of each kind."""
     context = [prompt[index % len(prompt)] for index in range(max(length, *rows))]
-    target, draft = _reader(pair.target, context), None
+    target, draft = Reader(pair.target, context), None
     if pair.draft is not None:
-        feed = input_ids(pair.draft)
-        draft = _reader(pair.draft, [feed(token) for token in context])
+        draft = Reader(pair.draft, context)
     times: dict[int, list[float]] = {}
-    for _ in range(REPEATS + 1):  # the first round warms up
+    for _ in range(ROUNDS + 1):  # the first round warms up
         for count in sorted({1, *rows}):
-            times.setdefault(count, []).append(_pass_ms(target, context, count))
+            times.setdefault(count, []).append(target.pass_ms(count))
         if draft is not None:
-            times.setdefault(0, []).append(_pass_ms(draft, context, 1))
+            times.setdefault(0, []).append(draft.draft_ms())
     medians = {count: statistics.median(each[1:]) for count, each in times.items()}
     return Forwards(medians, medians.pop(0, 0.0))
-
-
-def _reader(model: LoadedModel, context: Sequence[int]) -> Cursor:
-    cursor = model.cursor()
-    cursor.extend(context, 0)
-    return cursor
-
-
-def _pass_ms(cursor: Cursor, context: Sequence[int], rows: int) -> float:
-    cursor.take_ms()
-    cursor.extend(context[:rows], rows)
-    ms = cursor.take_ms()
-    cursor.rollback(len(context))
-    return ms
 
 
 def possible(alpha: float, k: int, costs: Forwards) -> float:
