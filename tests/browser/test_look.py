@@ -182,3 +182,12 @@ def test_a_speedup_below_one_is_shown_as_below_one(page: Page, tmp_path: Path) -
         value = float(re.sub("[^0-9.]", "", card.locator(".sv-figure").inner_text()))
         assert 0 < value < 1
         expect(card).to_contain_text("slower than plain decoding")
+
+
+def test_why_fewer_were_drafted_fits_into_a_compact_row(lesson: Page) -> None:
+    lesson.set_viewport_size({"width": 1366, "height": 640})
+    press(lesson, "Escape", "End", "Escape")
+    notes = lesson.locator(".sv-past .sv-fewer")
+    expect(notes.first).to_be_visible()
+    heights = "notes => notes.map(note => [note, note.closest('.sv-step')].map(each => each.getBoundingClientRect().height))"
+    assert [row for row in notes.evaluate_all(heights) if row[0] > row[1]] == []
