@@ -2,8 +2,6 @@
 
 const keyOf = (step, position) => `${step}.${position}`;
 
-const CALLS = ['accept', 'reject'];
-
 const callOf = (draft) => (draft.state === 'accepted' ? 'accept' : 'reject');
 
 const likelierCall = (chance) => (chance >= 0.5 ? 'accept' : 'reject');

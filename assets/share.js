@@ -1,7 +1,5 @@
 // The dialog Share: files of the run on screen, its link, and a builder for lessons.
 
-const isSharing = () => part('share')?.open ?? false;
-
 const fullLink = (query) => `${window.location.origin}${window.location.pathname}${query}`;
 
 const LABEL_OF_FIRST = () => linkedText('label', LABEL_LENGTH) || state.trace.settings.label;

@@ -34,14 +34,6 @@ def kept_so_far(alpha: float, k: int) -> list[float]:
     return [alpha**i for i in range(1, k + 1)]
 
 
-def tokens_from_kept(kept: Sequence[float]) -> float:
-    """Return the expected tokens per target pass from the chances that the first i drafts are kept, however unlike.
-
-    Each step emits one token more than it keeps, so this is 1 + their sum; no position needs to be like another.
-    """
-    return 1 + sum(kept)
-
-
 def speedup(alpha: float, k: int, c: float, verify: float = 1.0, rest: float = 0.0) -> float:
     """Return the speedup over plain decoding, E / (K c + v + o).
 

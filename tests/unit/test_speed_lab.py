@@ -170,7 +170,7 @@ def test_the_shares_that_kept_the_first_drafts_and_one_make_the_tokens_of_full_s
     a, r, d = "accepted", "rejected", "discarded"
     steps = [step(a, a), step(a, r), step(r, d), step(a, a)]
     assert shares_kept(steps) == [0.75, 0.5]
-    assert theory.tokens_from_kept(shares_kept(steps)) == (3 + 2 + 1 + 3) / 4
+    assert 1 + sum(shares_kept(steps)) == (3 + 2 + 1 + 3) / 4
     assert shares_kept([*steps, step(a)]) == [0.8, 0.5]  # a step cut short counts where it had a draft
     assert shares_kept([]) == []
 
