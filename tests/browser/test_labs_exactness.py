@@ -26,6 +26,10 @@ def test_from_no_run_to_the_selected_position_and_a_csv(page: Page, tmp_path: Pa
     step = where.split()[1]
     expect(page.locator(".svx-title")).to_contain_text(f"Step {step}, position")
     expect(page.locator(".svx-big").first).to_have_text("= p")
+    bars = (
+        "lanes => [...new Set(lanes.map(lane => Math.round(lane.children[1].getBoundingClientRect().width)))]"
+    )
+    assert len(page.locator(".svx-lane").evaluate_all(bars)) == 1  # one scale for all
     page.locator('[role="tab"][data-tab-id="step"]').click()
     trace = downloaded_trace(page, tmp_path)
     open_lab(page)
