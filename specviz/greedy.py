@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from specviz.cursors import Cursor
 from specviz.decoding import autoregress, decode
-from specviz.models import Cursor
 from specviz.pairs import Pair
 from specviz.rules import ACCEPTED
 from specviz.sampling import Sampling

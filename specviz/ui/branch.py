@@ -10,12 +10,14 @@ from specviz.coins import PURPOSES
 from specviz.errors import SpecVizError
 from specviz.pairs import CATALOGUE, DRAFT_KINDS
 from specviz.toy import DEFAULT_AGREEMENT, agreement_of, toy_model
-from specviz.ui.files import named_run
+from specviz.ui.files import message_in, named_run
 from specviz.ui.settings import MAX_NEW_TOKENS, one_of, real, whole
 from specviz.ui.shelf import TOY, Shelf
 
 MAX_CHARACTERS = 4_000_000
 MOST_STEPS = 10_000
+TOO_LARGE = "The run on screen is too large to be sent for a branch: run a shorter one."
+UNREADABLE = "What the branch changes could not be read: change the coin again."
 DAMAGED = "The run on screen is damaged, so nothing can go on from it"
 
 
@@ -33,14 +35,7 @@ def read_branch(asked: object, kept: Trace | None) -> tuple[Trace, Change]:
 
     `asked` is JSON text: {step, position, purpose, u} and where the run is, see `named_run`.
     """
-    if not isinstance(asked, str) or len(asked) > MAX_CHARACTERS:
-        raise SpecVizError("The run on screen is too large to be sent for a branch: run a shorter one.")
-    try:
-        data = json.loads(asked)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise SpecVizError("What the branch changes could not be read: change the coin again.")
+    data = message_in(asked, MAX_CHARACTERS, TOO_LARGE, UNREADABLE)
     change = Change(
         step=whole("The step of a branch", data.get("step"), 1, MOST_STEPS),
         position=whole("The position of a branch", data.get("position"), 1, 17),

@@ -291,12 +291,13 @@ def greedy(shelf: Shelf, trace: Trace | None) -> Iterator[str]:
         yield as_json({"busy": "Getting the pair ready."})
         for line in shelf.lines_until_loaded(pair_name):
             yield as_json({"busy": line})
-        pair = shelf.pair(pair_name, draft, DEFAULT_AGREEMENT)
+        pair = shelf.pair_here(pair_name, draft, DEFAULT_AGREEMENT)
         for line in shelf.lines_until_free(pair_name):
             yield as_json({"busy": line})
         try:
             yield as_json({"busy": "Running it at temperature 0, with the draft and without."})
-            found = check_greedy(pair, asked.pop("prompt"), **asked)
+            with shelf.unloading(pair_name):
+                found = check_greedy(pair, asked.pop("prompt"), **asked)
         finally:
             shelf.free(pair_name)
         yield as_json(_greedy_words(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,19 @@ def read_trace(path: str | None) -> Trace:
     if reader is None:
         raise SpecVizError("That file is no trace: choose one that ends in .json or .csv.")
     return reader(Path(path))
+
+
+def message_in(asked: object, most: int, too_large: str, unreadable: str) -> dict[str, Any]:
+    """Return what a browser asks for as JSON text of at most `most` characters; raises SpecVizError with either sentence."""
+    if not isinstance(asked, str) or len(asked) > most:
+        raise SpecVizError(too_large)
+    try:
+        data = json.loads(asked)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise SpecVizError(unreadable)
+    return data
 
 
 def named_run(data: Mapping[str, Any], kept: Trace | None) -> Trace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -13,13 +12,15 @@ from specviz import Trace
 from specviz.errors import SpecVizError
 from specviz.player import as_json
 from specviz.standalone import to_html
-from specviz.ui.files import named_run
+from specviz.ui.files import message_in, named_run
 from specviz.ui.gallery import entry_of
 from specviz.ui.settings import one_of
 
 MAX_CHARACTERS = 16_000_000
 MAX_LABEL = 60
 MAX_QUERY = 4000
+TOO_LARGE = "The run on screen is too large to be sent for a file: run a shorter one."
+UNREADABLE = "Which file was wanted could not be read: press the button again."
 CALLS = {"accept", "reject"}
 TYPES = {"csv": "text/csv", "json": "application/json", "html": "text/html"}
 
@@ -30,7 +31,7 @@ def export(asked: object, kept: Trace | None) -> str:
     `asked` is JSON text: {kind: csv|json|html, label, calls: [[step, position, accept|reject]], query} and where the run
     is, see `named_run`. `query` is the link's, for where the HTML file opens.
     """
-    data = _read(asked)
+    data = message_in(asked, MAX_CHARACTERS, TOO_LARGE, UNREADABLE)
     kind = one_of("kind of file", data.get("kind"), TYPES)
     trace = signed(named_run(data, kept), data.get("label"), data.get("calls"))
     try:
@@ -50,18 +51,6 @@ def export(asked: object, kept: Trace | None) -> str:
 def refused(why: str) -> str:
     """Return the message that there is no file."""
     return as_json({"error": why, "nonce": uuid4().hex})
-
-
-def _read(asked: object) -> dict[str, Any]:
-    if not isinstance(asked, str) or len(asked) > MAX_CHARACTERS:
-        raise SpecVizError("The run on screen is too large to be sent for a file: run a shorter one.")
-    try:
-        data = json.loads(asked)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise SpecVizError("Which file was wanted could not be read: press the button again.")
-    return data
 
 
 def _text(trace: Trace, kind: str, data: Mapping[str, Any]) -> str:

@@ -143,6 +143,16 @@ class Shelf:
         self._measure_soon(pair)
         return pair
 
+    def pair_here(self, name: str, draft: str, agreement: float) -> Pair:
+        """Return what `pair` does, to compute with in this process; raises SpecVizError where its GPU is only lent."""
+        pair = self.pair(name, draft, agreement)
+        if zero.is_lent(pair):
+            raise SpecVizError(
+                "This Space's GPU is lent for one run at a time, so nothing can be measured or compared on it: duplicate "
+                "the Space on a CPU, or run SpecViz on your own machine."
+            )
+        return pair
+
     def lines_until_free(self, name: str, pause: float = POLL_S) -> Iterator[str]:
         """Yield what is going on until it is the caller's turn to use a pair; `free` ends the turn. The toy needs none.
 
@@ -236,7 +246,8 @@ class Shelf:
         yield from self.lines_until_free(pair.name)
         try:
             yield "Measuring: a target pass over 1 to 17 rows, a draft forward, a step's rest. A few seconds."
-            self._costs[pair.name, pair.draft_name] = measure_costs(pair)
+            with self.unloading(pair.name):
+                self._costs[pair.name, pair.draft_name] = measure_costs(pair)
         finally:
             self.free(pair.name)
 

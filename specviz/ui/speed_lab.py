@@ -263,7 +263,7 @@ class SpeedLab:
         """Return a run's pair, which is loaded; raises SpecVizError where its draft is another one here."""
         settings = data["settings"]
         kind = one_of("draft", settings["draft"]["kind"], pairs.DRAFT_KINDS)
-        pair = self.shelf.pair(_name(data), kind, _agreement(settings["draft"]["name"]))
+        pair = self.shelf.pair_here(_name(data), kind, _agreement(settings["draft"]["name"]))
         if pair.draft_name != settings["draft"]["name"]:
             raise SpecVizError(
                 f"This trace's draft, {settings['draft']['name'][:40]}, is not here: run the pair here first."
@@ -299,7 +299,8 @@ class SpeedLab:
                 return
             yield self._swept(line)
         try:
-            yield from self._cells(pair, task, stopped)
+            with self.shelf.unloading(pair.name):
+                yield from self._cells(pair, task, stopped)
         finally:
             self.shelf.free(pair.name)
 

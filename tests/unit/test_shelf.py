@@ -13,10 +13,13 @@ import torch
 from specviz import Pair
 from specviz.errors import OutOfMemory, SpecVizError
 from specviz.models import wrap
-from specviz.ui import api, shelf
+from specviz.ui import api, shelf, zero
+from specviz.ui.exactness_lab import greedy
+from specviz.ui.gallery import open_recorded
 from specviz.ui.handlers import OUTPUTS, Handlers
 from specviz.ui.settings import read_settings
 from specviz.ui.shelf import Shelf
+from specviz.ui.speed_lab import SpeedLab
 from tests.conftest import tiny_model
 from tests.models.test_loading import TOKENS, tokenizer
 from tests.visits import finished, updates_of
@@ -124,6 +127,24 @@ def test_a_pair_that_was_let_go_is_not_kept_for_its_timings(loader):
     assert not kept._holds(pair)
     kept._measure(dataclasses.replace(pair, draft_kind="noise"))  # comes back at once, with nothing measured
     assert kept.costs(NAME, "noise") is None
+
+
+@pytest.mark.parametrize("loader", [4], indirect=True)
+def test_a_measurement_that_fills_the_memory_lets_its_pair_go_too(loader):
+    kept = Shelf()
+    with pytest.raises(OutOfMemory):
+        list(kept.lines_until_measured(kept.pair(NAME, "lookup", 0.9)))
+    assert kept.begun(NAME) is None
+
+
+@pytest.mark.parametrize("loader", [10**6], indirect=True)
+def test_nothing_is_measured_or_compared_on_a_gpu_that_is_only_lent(loader, monkeypatch):
+    me, trace = types.SimpleNamespace(session_hash="me"), open_recorded("lookup")
+    monkeypatch.setitem(zero._lent, trace.data["settings"]["pair"], None)
+    kept = Shelf()
+    lab = SpeedLab(kept)
+    for told_by in (lab.measure(me, trace), lab.sweep(me, trace, "Once", 16), greedy(kept, trace)):
+        assert "GPU is lent for one run at a time" in str(list(told_by)[-1])
 
 
 def test_settings_of_these_tests_are_a_visitors():
