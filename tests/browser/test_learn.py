@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from specviz.ui import gallery
-from tests.browser.conftest import DESK, PATIENCE_MS, PHONE
+from tests.browser.conftest import PHONE
 from tests.browser.helpers import number_field
 
 
@@ -17,17 +15,11 @@ def steps_of(recorded: str) -> int:
 
 
 @pytest.fixture
-def learn(request: pytest.FixtureRequest, browser: Browser, lesson_server: str) -> Iterator[Page]:
-    """The tab, opened."""
-    context = browser.new_context(viewport=PHONE if getattr(request, "param", "") == "phone" else DESK)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(lesson_server)
-    page.locator(".sv-open").wait_for()
-    page.locator('[role="tab"][data-tab-id="learn"]').click()
-    page.locator(".svl-section").first.wait_for()
-    yield page
-    context.close()
+def learn(lesson: Page) -> Page:
+    """The tab, opened; parametrize `lesson` for a phone."""
+    lesson.locator('[role="tab"][data-tab-id="learn"]').click()
+    lesson.locator(".svl-section").first.wait_for()
+    return lesson
 
 
 def attempt(page: Page, label: str) -> None:
@@ -76,7 +68,7 @@ def test_a_question_fills_a_field_of_a_lab(learn: Page) -> None:
     expect(learn.locator("#speed-verdict")).to_contain_text("K = 5 gives")
 
 
-@pytest.mark.parametrize("learn", ["phone"], indirect=True)
+@pytest.mark.parametrize("lesson", ["phone"], indirect=True)
 def test_on_a_phone_an_experiment_leads_to_the_run(learn: Page) -> None:
     expect(learn.locator(".sv-player")).to_be_hidden()
     attempt(learn, "Toss the coin that rejects")
