@@ -7,7 +7,7 @@ import sys
 with contextlib.suppress(ImportError):
     import spaces  # noqa: F401  on ZeroGPU it has to come before anything that might touch the GPU
 
-from specviz.ui.launch import serve
+from specviz.page.launch import serve
 
 if __name__ == "__main__":
     status = serve()

@@ -18,8 +18,8 @@ from safetensors.torch import save_file
 from transformers import AutoConfig
 
 from distil.student import student_config
-from specviz import weights
-from specviz.trimmed import DESCRIPTION, FORMAT, MAP, sha256_of
+from specviz.models import weights
+from specviz.models.trimmed import DESCRIPTION, FORMAT, MAP, sha256_of
 
 # Of the target's configuration: what the draft takes from the loaded target, or what says nothing about the layers.
 NOT_THE_DRAFTS = {

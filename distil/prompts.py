@@ -1,6 +1,6 @@
 """Prompts to draw teacher text with: six kinds, put together from parts so that hardly one comes twice.
 
-None comes near one of the 200 prompts that a draft is judged by (specviz.draft_quality): their subjects are others, and
+None comes near one of the 200 prompts that a draft is judged by (specviz.speed.acceptance): their subjects are others, and
 `near_held_out` is asked all the same.
 """
 
@@ -11,7 +11,7 @@ import random
 import re
 from functools import lru_cache
 
-from specviz.draft_quality import held_out_prompts
+from specviz.speed.acceptance import held_out_prompts
 
 NEAR = 0.7  # share of a held-out prompt's word pairs in another prompt from which they count as the same
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from specviz import Pair, Sampling, Trace, autoregress, decode, load_pair, measure_costs, start, with_draft
-from specviz.coins import Coins
+from specviz.decoding.coins import Coins
 from specviz.errors import SpecVizError
-from specviz.trace import Costs
+from specviz.record.trace import Costs
 
 FOLDER = Path(__file__).resolve().parents[1] / "assets" / "gallery"
 K = 4

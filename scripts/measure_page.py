@@ -16,10 +16,10 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 
 from specviz import decode, load_pair, start
-from specviz.ui import gallery, messages
-from specviz.ui.launch import launch
-from specviz.ui.page import build_page
-from specviz.ui.shelf import Shelf
+from specviz.page import gallery, messages
+from specviz.page.launch import launch
+from specviz.page.page import build_page
+from specviz.page.server.shelf import Shelf
 
 BEATS = 40
 PROMPT = "1 15 42"

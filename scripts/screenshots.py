@@ -16,12 +16,13 @@ from typing import Literal
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from specviz import Trace, pairs
-from specviz.standalone import to_html
-from specviz.ui import gallery
-from specviz.ui.launch import launch
-from specviz.ui.page import build_page
-from specviz.ui.shelf import Shelf
+from specviz import Trace
+from specviz.models import pairs
+from specviz.page import gallery
+from specviz.page.launch import launch
+from specviz.page.page import build_page
+from specviz.page.server.shelf import Shelf
+from specviz.record.html import to_html
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDE, PROJECTOR, SMALL, PHONE = (1600, 900), (1366, 768), (1366, 640), (390, 844)

@@ -6,14 +6,14 @@
 8
 """
 
-from specviz.costs import measure_costs
-from specviz.decoding import Run, autoregress, decode, resume, start, start_branch
+from specviz.decoding.rules import EXACT, Rules
+from specviz.decoding.run import Run, autoregress, decode, resume, start, start_branch
+from specviz.decoding.sampling import Sampling
 from specviz.errors import SpecVizError
-from specviz.pairs import Pair, load_pair, with_draft
-from specviz.replay import replay
-from specviz.rules import EXACT, Rules
-from specviz.sampling import Sampling
-from specviz.trace import Trace
+from specviz.exactness.replay import replay
+from specviz.models.pairs import Pair, load_pair, with_draft
+from specviz.record.trace import Trace
+from specviz.speed.costs import measure_costs
 
 __version__ = "0.1.0"
 

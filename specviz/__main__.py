@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from specviz import Sampling, autoregress, decode, measure_costs, replay
-from specviz.bench import BENCH_TOKENS, bench, table
-from specviz.decoding import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
-from specviz.display import grid, summary
-from specviz.draft_quality import draft_quality, report
+from specviz.decoding.run import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
-from specviz.findings import HEAD, Finding, as_json, complaints, findings, law_table, line
-from specviz.pairs import Pair, catalogue, fetch_pair, load_pair
-from specviz.trace import Trace, write_file
+from specviz.exactness.findings import HEAD, Finding, as_json, complaints, findings, law_table, line
+from specviz.models.pairs import Pair, catalogue, fetch_pair, load_pair
+from specviz.record.text import grid, summary
+from specviz.record.trace import Trace, write_file
+from specviz.speed.acceptance import draft_quality, report
+from specviz.speed.bench import BENCH_TOKENS, bench, table
 
 DIFFERENCE, WRONG_INPUT = 1, 2
 

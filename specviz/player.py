@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from specviz.fingerprint import fingerprint
-from specviz.metrics import summary
+from specviz.record.fingerprint import fingerprint
+from specviz.record.metrics import summary
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 PLAYER_SCRIPTS = (

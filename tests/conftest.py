@@ -17,7 +17,7 @@ import torch
 
 from specviz import Pair, load_pair
 from specviz.errors import SpecVizError
-from specviz.models import LoadedModel, wrap
+from specviz.models.loaded import LoadedModel, wrap
 from tests.exact.tally import (  # noqa: F401  hooks of the whole run
     pytest_sessionfinish,
     pytest_terminal_summary,

@@ -15,11 +15,12 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from specviz.ui import gallery, handlers
-from specviz.ui.launch import launch
-from specviz.ui.page import build_page
-from specviz.ui.runs import key_of
-from specviz.ui.shelf import Shelf
+from specviz.page import gallery
+from specviz.page.launch import launch
+from specviz.page.page import build_page
+from specviz.page.server.runs import key_of
+from specviz.page.server.shelf import Shelf
+from specviz.page.step import handlers
 
 PATIENCE_MS = 20_000
 expect.set_options(timeout=PATIENCE_MS)

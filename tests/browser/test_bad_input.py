@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 
 from specviz import load_pair
 from specviz.errors import SpecVizError
-from specviz.toy import ToyCursor
-from specviz.ui import shelf
+from specviz.models.toy import ToyCursor
+from specviz.page.server import shelf
 from tests.browser.helpers import (
     choose,
     complaint,

@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from specviz import Trace, decode, load_pair, resume
+from specviz.models.toy import ToyCursor
+from specviz.page import gallery
 from specviz.player import asset
-from specviz.toy import ToyCursor
-from specviz.ui import gallery
 from tests.browser.helpers import (
     complaint,
     download,

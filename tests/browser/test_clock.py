@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from specviz.ui.parts import asset
+from specviz.page.parts import asset
 from tests.browser.traces import fixture_trace
 
 MODULES = ("numbers", "tokens", "record", "clock")

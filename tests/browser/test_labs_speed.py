@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from specviz.sweep import Cell, sweep
-from specviz.ui import speed_lab
+from specviz.page.speed import lab as speed_lab
+from specviz.speed.sweep import Cell, sweep
 from tests.browser.helpers import open_trace, press, run
 from tests.browser.traces import fixture_trace
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from specviz.ui import launch
+from specviz.page import launch
 
 
 @pytest.fixture

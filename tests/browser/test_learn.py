@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from specviz.ui import gallery
+from specviz.page import gallery
 from tests.browser.conftest import PHONE
 from tests.browser.helpers import number_field
 

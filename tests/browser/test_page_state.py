@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from specviz.ui import gallery
-from specviz.ui.runs import Runs
+from specviz.page import gallery
+from specviz.page.server.runs import Runs
 from tests.browser.conftest import PHONE
 from tests.browser.helpers import (
     beat,

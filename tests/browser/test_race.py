@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from specviz.toy import ToyCursor
+from specviz.models.toy import ToyCursor
 from tests.browser.helpers import downloaded_trace, open_trace, press, set_number, unfold_speed
 from tests.browser.traces import fixture_trace
 

@@ -14,8 +14,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from specviz import load_pair
-from specviz.toy import ToyCursor
-from specviz.ui import handlers, shelf
+from specviz.models.toy import ToyCursor
+from specviz.page.server import shelf
+from specviz.page.step import handlers
 from tests.browser.helpers import (
     KEPT,
     beat,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from specviz.errors import SpecVizError
-from specviz.ui.settings import read_settings
+from specviz.page.settings import read_settings
 
 GOOD: dict[str, Any] = {
     "prompt": "1 15 42", "pair": "toy", "draft": "model", "k": 4, "temperature": 0.8, "top_k": 0, "top_p": 1.0,

@@ -16,11 +16,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from specviz.ui import gallery
-from specviz.ui.handlers import Handlers
-from specviz.ui.launch import launch
-from specviz.ui.page import build_page
-from specviz.ui.shelf import Shelf
+from specviz.page import gallery
+from specviz.page.launch import launch
+from specviz.page.page import build_page
+from specviz.page.server.shelf import Shelf
+from specviz.page.step.handlers import Handlers
 from tests.browser.conftest import DESK
 from tests.browser.helpers import beat, choose, download, press, run, set_number
 

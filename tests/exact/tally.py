@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specviz.exactness import Enumeration, total_variation
+from specviz.exactness.enumeration import Enumeration, total_variation
 
 
 @dataclass

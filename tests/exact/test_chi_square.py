@@ -15,12 +15,12 @@ import torch
 from scipy.stats import chisquare
 
 from specviz import EXACT, Rules, Sampling, with_draft
-from specviz.coins import Coins
-from specviz.exactness import continued, uncached_law
-from specviz.faults import FAULTS
-from specviz.pairs import has_own_draft
-from specviz.sampling import cumulative, draw
-from specviz.step import speculate
+from specviz.decoding.coins import Coins
+from specviz.decoding.sampling import cumulative, draw
+from specviz.decoding.step import speculate
+from specviz.exactness.enumeration import continued, uncached_law
+from specviz.exactness.faults import FAULTS
+from specviz.models.pairs import has_own_draft
 from tests.exact.worlds import PROMPT, pair_with
 
 REJECT_BELOW = 1e-6

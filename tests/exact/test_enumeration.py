@@ -10,9 +10,11 @@ from itertools import product
 
 import pytest
 
-from specviz.decoding import decode
+from specviz.decoding.rules import EXACT
+from specviz.decoding.run import decode
+from specviz.decoding.sampling import Sampling
 from specviz.errors import SpecVizError
-from specviz.exactness import (
+from specviz.exactness.enumeration import (
     MOST_PATHS,
     accepted_below,
     decided_until,
@@ -21,12 +23,10 @@ from specviz.exactness import (
     most_paths,
     paths_of_step,
 )
-from specviz.faults import FAULTS
-from specviz.fixture import tiny_model, tiny_pair
-from specviz.models import wrap
-from specviz.pairs import Pair
-from specviz.rules import EXACT
-from specviz.sampling import Sampling
+from specviz.exactness.faults import FAULTS
+from specviz.exactness.worlds import tiny_model, tiny_pair
+from specviz.models.loaded import wrap
+from specviz.models.pairs import Pair
 from tests.exact.tally import Tally
 from tests.exact.worlds import DRAFTS, PROMPT, own_law, pair_with, tiny_llama
 

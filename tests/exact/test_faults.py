@@ -10,9 +10,9 @@ import pytest
 
 from specviz import EXACT, Sampling, SpecVizError, Trace, decode, load_pair, replay
 from specviz.__main__ import main
-from specviz.faults import FAULTS, fault_named
-from specviz.findings import ROUNDING, Finding, complaints, findings
-from specviz.fixture import tiny_pair
+from specviz.exactness.faults import FAULTS, fault_named
+from specviz.exactness.findings import ROUNDING, Finding, complaints, findings
+from specviz.exactness.worlds import tiny_pair
 
 REFERENCE = {  # total variation of the first token and of the first three, on the tables over three tokens
     "argmax-draft": ("3/10", "33/100"),
@@ -230,6 +230,6 @@ def test_the_command_refuses_a_file_that_cannot_be_written_before_it_starts(tmp_
 
 
 def test_the_command_exits_with_one_where_a_law_is_off(monkeypatch, capsys) -> None:
-    monkeypatch.setattr("specviz.findings.EXACT", FAULTS["resample-from-p"].rules)
+    monkeypatch.setattr("specviz.exactness.findings.EXACT", FAULTS["resample-from-p"].rules)
     assert main(["exactness"]) == 1
     assert "is off by 0.15" in capsys.readouterr().out

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from specviz import Sampling
-from specviz.exactness import continued, enumerate_step, table_law, total_variation
-from specviz.fixture import FOUR, FOUR_DRAFT, PROMPT, START, P, Q, fixture_pair, table_pair
-from specviz.recording import Side, overlaps
-from specviz.sampling import residual
+from specviz.decoding.recording import Side, overlaps
+from specviz.decoding.sampling import residual
+from specviz.exactness.enumeration import continued, enumerate_step, table_law, total_variation
+from specviz.exactness.worlds import FOUR, FOUR_DRAFT, PROMPT, START, P, Q, fixture_pair, table_pair
 from specviz.theory import expected_tokens
 
 HOT = Sampling(1.0)

@@ -22,12 +22,12 @@ from transformers import (
 )
 
 from specviz import load_pair
-from specviz.exactness import enumerate_runs
-from specviz.fixture import enlarged, tiny_model, with_seed
-from specviz.models import wrap
-from specviz.pairs import Pair
-from specviz.sampling import Sampling
-from specviz.trimmed import DESCRIPTION, FORMAT, MAP, sha256_of
+from specviz.decoding.sampling import Sampling
+from specviz.exactness.enumeration import enumerate_runs
+from specviz.exactness.worlds import enlarged, tiny_model, with_seed
+from specviz.models.loaded import wrap
+from specviz.models.pairs import Pair
+from specviz.models.trimmed import DESCRIPTION, FORMAT, MAP, sha256_of
 from tests.exact.tally import Tally
 from tests.exact.test_enumeration import ROUNDING
 from tests.exact.worlds import PROMPT, own_law

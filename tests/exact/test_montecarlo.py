@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from specviz import EXACT, Sampling, SpecVizError
-from specviz.exactness import continued, enumerate_step, table_law, total_variation
-from specviz.faults import FAULTS
-from specviz.fixture import FOUR, FOUR_DRAFT, PROMPT, P, Q, table_pair
-from specviz.montecarlo import (
+from specviz.decoding.sampling import warp
+from specviz.exactness.enumeration import continued, enumerate_step, table_law, total_variation
+from specviz.exactness.faults import FAULTS
+from specviz.exactness.throws import (
     MOST_TRIALS,
     chance_band,
     check_trials,
@@ -19,7 +19,7 @@ from specviz.montecarlo import (
     rows_of_tables,
     throw,
 )
-from specviz.sampling import warp
+from specviz.exactness.worlds import FOUR, FOUR_DRAFT, PROMPT, P, Q, table_pair
 
 TRIALS = 100_000
 HOT = Sampling(1.0)

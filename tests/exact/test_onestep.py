@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from specviz import EXACT, Sampling, SpecVizError, decode, load_pair
-from specviz.exactness import enumerate_step, shortened
-from specviz.faults import FAULTS
-from specviz.fixture import FOUR, FOUR_DRAFT, PROMPT, START, P, Q, table_pair
-from specviz.onestep import (
+from specviz.exactness.enumeration import enumerate_step, shortened
+from specviz.exactness.faults import FAULTS
+from specviz.exactness.one_step import (
     LATER_TOKENS,
     WHOLE_LOGITS,
     WHOLE_VOCABULARY,
@@ -26,6 +25,7 @@ from specviz.onestep import (
     position_of_row,
     position_of_toy,
 )
+from specviz.exactness.worlds import FOUR, FOUR_DRAFT, PROMPT, START, P, Q, table_pair
 
 TRIALS = 100_000
 HOT = Sampling(1.0)

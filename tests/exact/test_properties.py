@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz import Pair, Sampling, decode, replay, start
-from specviz.coins import Coins
-from specviz.exactness import enumerate_runs, enumerate_step, total_variation
-from specviz.fixture import PROMPT as TABLE_PROMPT
-from specviz.fixture import START, table_pair, tiny_model
-from specviz.models import LoadedModel, wrap
-from specviz.rules import EXACT
-from specviz.sampling import accept, cumulative, draw, residual, warp
-from specviz.step import speculate
+from specviz.decoding.coins import Coins
+from specviz.decoding.rules import EXACT
+from specviz.decoding.sampling import accept, cumulative, draw, residual, warp
+from specviz.decoding.step import speculate
+from specviz.exactness.enumeration import enumerate_runs, enumerate_step, total_variation
+from specviz.exactness.worlds import PROMPT as TABLE_PROMPT
+from specviz.exactness.worlds import START, table_pair, tiny_model
+from specviz.models.loaded import LoadedModel, wrap
 from tests.exact.worlds import PROMPT, own_law, pair_with, reference_warp, tiny_llama
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=300)

@@ -21,14 +21,14 @@ import torch
 
 import specviz
 from specviz import Pair, Sampling, Trace, autoregress, decode, load_pair, replay, start, with_draft
-from specviz.display import summary
-from specviz.exactness import enumerate_runs, total_variation
-from specviz.faults import without_rejected
-from specviz.fixture import PROMPT as TABLE_PROMPT
-from specviz.fixture import START, table_pair, tiny_model
-from specviz.metrics import speedups
-from specviz.models import wrap
-from specviz.sampling import cumulative, residual
+from specviz.decoding.sampling import cumulative, residual
+from specviz.exactness.enumeration import enumerate_runs, total_variation
+from specviz.exactness.faults import without_rejected
+from specviz.exactness.worlds import PROMPT as TABLE_PROMPT
+from specviz.exactness.worlds import START, table_pair, tiny_model
+from specviz.models.loaded import wrap
+from specviz.record.metrics import speedups
+from specviz.record.text import summary
 from tests.exact.worlds import PROMPT, own_law, pair_with, reference_warp
 
 ALMOST_1 = 1 - 2**-53

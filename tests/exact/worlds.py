@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from specviz.fixture import enlarged, tiny_model, with_seed
-from specviz.models import LoadedModel, wrap
-from specviz.pairs import Pair
-from specviz.sampling import Sampling
+from specviz.decoding.sampling import Sampling
+from specviz.exactness.worlds import enlarged, tiny_model, with_seed
+from specviz.models.loaded import LoadedModel, wrap
+from specviz.models.pairs import Pair
 
 PROMPT = [0, 1, 0, 1]  # its end stands in it before, so that prompt lookup has something to propose
 TARGET, DRAFT = 2, 3

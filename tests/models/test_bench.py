@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from specviz import Sampling, autoregress, decode
-from specviz.bench import engines
-from specviz.bench.engines import Workload
-from specviz.bench.full_head import with_full_head
-from specviz.bench.tiny import tiny_pair as small_pair
-from specviz.models import wrap
-from specviz.pairs import Pair
-from specviz.trimmed import TrimmedModel
+from specviz.models.loaded import wrap
+from specviz.models.pairs import Pair
+from specviz.models.trimmed import TrimmedModel
+from specviz.speed.bench import engines
+from specviz.speed.bench.engines import Workload
+from specviz.speed.bench.full_head import with_full_head
+from specviz.speed.bench.tiny import tiny_pair as small_pair
 from tests.conftest import tiny, tiny_model, tiny_pair
 
 PROMPT = [3, 14, 15, 92, 65, 35]

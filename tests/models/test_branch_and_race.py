@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from specviz import Pair, decode, replay
-from specviz.ui import shelf as shelf_module
-from specviz.ui.handlers import OUTPUTS, Handlers
-from specviz.ui.shelf import Shelf
+from specviz.page.server import shelf as shelf_module
+from specviz.page.server.shelf import Shelf
+from specviz.page.step.handlers import OUTPUTS, Handlers
 
 VISITOR = SimpleNamespace(session_hash="somebody", query_params={})
 PROMPT = "The old keeper lit the lamp. The old keeper lit"

@@ -9,24 +9,14 @@ import os
 import pytest
 import torch
 
-from specviz import (
-    Pair,
-    Sampling,
-    SpecVizError,
-    autoregress,
-    decode,
-    load_pair,
-    measure_costs,
-    replay,
-    start,
-    weights,
-)
-from specviz.devices import RAN_OUT, best_dtype, free_memory, memory_by_place, memory_errors, resolve
+from specviz import Pair, Sampling, SpecVizError, autoregress, decode, load_pair, measure_costs, replay, start
 from specviz.errors import OutOfMemory
-from specviz.exactness import enumerate_runs
-from specviz.fixture import tiny_model as fixture_model
-from specviz.models import wrap
-from specviz.pairs import READ_BACK
+from specviz.exactness.enumeration import enumerate_runs
+from specviz.exactness.worlds import tiny_model as fixture_model
+from specviz.models import weights
+from specviz.models.devices import RAN_OUT, best_dtype, free_memory, memory_by_place, memory_errors, resolve
+from specviz.models.loaded import wrap
+from specviz.models.pairs import READ_BACK
 from tests.conftest import tiny, tiny_model
 from tests.exact.worlds import PROMPT as ENUMERATED
 from tests.exact.worlds import own_law
@@ -113,9 +103,9 @@ def test_the_plain_loop_and_every_kind_of_draft_run():
 def test_a_target_larger_than_the_card_is_spread(tmp_path, monkeypatch):
     """The card is told to be small: the layers that it has no room for go to the machine's memory, and the run is exact."""
     folder = save(tmp_path / "t", shard="20KB")
-    monkeypatch.setattr("specviz.models.must_spread", lambda size, device: True)
+    monkeypatch.setattr("specviz.models.loaded.must_spread", lambda size, device: True)
     monkeypatch.setattr(
-        "specviz.models.memory_by_place", lambda: {0: 60_000, "cpu": memory_by_place()["cpu"]}
+        "specviz.models.loaded.memory_by_place", lambda: {0: 60_000, "cpu": memory_by_place()["cpu"]}
     )
     pair = load_pair(folder, "self", device="cuda", dtype="float32")
     trace = decode(pair, "w3 w14 w15", k=4, max_new_tokens=20, sampling=Sampling(0.0))

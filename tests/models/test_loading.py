@@ -7,9 +7,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from specviz import Sampling, SpecVizError, decode, load_pair, pairs, replay, weights
+from specviz import Sampling, SpecVizError, decode, load_pair, replay
 from specviz.errors import OutOfMemory
-from specviz.weights import Source
+from specviz.models import pairs, weights
+from specviz.models.weights import Source
 from tests.conftest import tiny_model
 from tests.unit.test_weights import write_gguf, write_wheel
 
@@ -182,10 +183,10 @@ def test_a_checkpoint_of_another_dtype_is_read_in_the_one_that_is_asked_for(tmp_
 def test_a_draft_on_another_device_takes_the_dtype_that_is_native_there(tmp_path, monkeypatch):
     """The CPU stands for both: only the path that sends logits across is its own, and the choice of a dtype."""
     target, draft = save(tmp_path / "t"), save(tmp_path / "d", seed=1)
-    monkeypatch.setattr("specviz.devices.best_dtype", lambda device: torch.float64)
+    monkeypatch.setattr("specviz.models.devices.best_dtype", lambda device: torch.float64)
     pair = load_pair(target, draft, device="cpu", dtype=None, draft_device="cpu")
     assert pair.draft.dtype == "float64"
-    monkeypatch.setattr("specviz.devices.best_dtype", lambda device: torch.float32)
+    monkeypatch.setattr("specviz.models.devices.best_dtype", lambda device: torch.float32)
     beside = load_pair(target, draft, device="cpu")
     assert beside.draft.dtype == beside.target.dtype == "float32"
     assert (
@@ -220,12 +221,14 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_loaded(tmp_path
 @pytest.fixture
 def small_card(monkeypatch):
     """Says of the weights, whatever their size, that they are too large for one GPU."""
-    monkeypatch.setattr("specviz.models.must_spread", lambda size, device: True)
+    monkeypatch.setattr("specviz.models.loaded.must_spread", lambda size, device: True)
 
     asked = []
 
     def holding(size):
-        monkeypatch.setattr("specviz.models.memory_by_place", lambda: asked.append(size) or {"cpu": size})
+        monkeypatch.setattr(
+            "specviz.models.loaded.memory_by_place", lambda: asked.append(size) or {"cpu": size}
+        )
         return asked
 
     return holding
@@ -251,7 +254,7 @@ def test_a_model_spread_over_two_places_runs_and_its_trace_names_both(tmp_path):
     """Layers on the disk stand for those of another card: accelerate's hooks move what has to be moved."""
     from accelerate import dispatch_model
 
-    from specviz.models import wrap
+    from specviz.models.loaded import wrap
 
     model = tiny_model("llama")
     places = {"model.embed_tokens": "disk", "model.rotary_emb": "cpu", "model.layers.0": "cpu"}

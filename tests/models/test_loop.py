@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from specviz import Pair, Sampling, SpecVizError, autoregress, decode, replay, start
-from specviz.coins import Coins
-from specviz.cursors import ModelCursor
-from specviz.models import wrap
-from specviz.sampling import warp
-from specviz.step import speculate
+from specviz.decoding.coins import Coins
+from specviz.decoding.sampling import warp
+from specviz.decoding.step import speculate
+from specviz.models.cursors import ModelCursor
+from specviz.models.loaded import wrap
 from tests.conftest import tiny, tiny_model, tiny_pair
 
 ARCHITECTURES = ["llama", "qwen2", "mistral", "gemma", "gpt_neox", "gpt2"]

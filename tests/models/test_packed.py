@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from specviz import load_pair
-from specviz.cursors import ModelCursor
-from specviz.models import wrap
-from specviz.packed import FIRST_CAPACITY, PackedCursor
+from specviz.models.cursors import ModelCursor
+from specviz.models.loaded import wrap
+from specviz.models.packed import FIRST_CAPACITY, PackedCursor
 from tests.conftest import tiny, tiny_model
 
 TEXT = [3, 14, 15, 92, 65, 35, 89, 79]

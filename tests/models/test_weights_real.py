@@ -6,8 +6,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-from specviz import weights
-from specviz.pairs import READ_BACK
+from specviz.models import weights
+from specviz.models.pairs import READ_BACK
 
 # over names and bfloat16 bits: a conversion that changes a single weight must not pass unnoticed
 TENSORS_SHA256 = "d91ff134dbe0551e9a228de94c80368415893067d6e20d173495c20b0365e888"

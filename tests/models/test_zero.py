@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from specviz.ui import zero
+from specviz.page.server import zero
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def space():
 
 
 def test_one_top_level_function_takes_the_gpu_for_seconds(space):
-    assert space["functions"] == [["specviz.ui.zero._compute", 30]]
+    assert space["functions"] == [["specviz.page.server.zero._compute", 30]]
 
 
 def test_a_run_of_the_pages_handler_comes_back_step_by_step_as_plain_data(space):

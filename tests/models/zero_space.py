@@ -10,8 +10,9 @@ import types
 import app  # imports spaces first
 from specviz import Trace, replay
 from specviz.errors import SpecVizError
-from specviz.ui import api, launch, zero
-from specviz.ui.handlers import OUTPUTS, Handlers
+from specviz.page import api, launch
+from specviz.page.server import zero
+from specviz.page.step.handlers import OUTPUTS, Handlers
 from tests.visits import updates_of
 
 ASKED = ("Once upon a time", "smollm2-135m", "model", 4, 0.8, 0, 1.0, 12, 7, False, 0.9)

@@ -8,13 +8,13 @@ import pytest
 
 from specviz import load_pair
 from specviz.__main__ import main
-from specviz.bench import bench, table
-from specviz.bench import loops as measuring
-from specviz.bench.costs import Forwards, candidates, possible
-from specviz.bench.engines import Clock, Recorder, Tape, Timed, Workload, speculative_loop
-from specviz.bench.figures import figures
-from specviz.bench.loops import GENERATE, PLAIN, Measured, assisted, floor, same_draft, speculative
-from specviz.sampling import Sampling
+from specviz.decoding.sampling import Sampling
+from specviz.speed.bench import bench, table
+from specviz.speed.bench import loops as measuring
+from specviz.speed.bench.engines import Clock, Recorder, Tape, Timed, Workload, speculative_loop
+from specviz.speed.bench.forwards import Forwards, candidates, possible
+from specviz.speed.bench.loops import GENERATE, PLAIN, Measured, assisted, floor, same_draft, speculative
+from specviz.speed.bench.ratios import figures
 
 PROMPT = [1, 15, 42]
 WORK = Workload(Sampling(), 24, 7)
@@ -152,7 +152,9 @@ def test_a_bench_without_drafting_is_refused(capsys):
 
 def test_the_loops_get_the_options(monkeypatch):
     seen = []
-    monkeypatch.setattr("specviz.bench.measure", lambda pair, prompts, k, work, _: seen.append((k, work)))
-    monkeypatch.setattr("specviz.bench.figures", lambda *_: {})
+    monkeypatch.setattr(
+        "specviz.speed.bench.measure", lambda pair, prompts, k, work, _: seen.append((k, work))
+    )
+    monkeypatch.setattr("specviz.speed.bench.figures", lambda *_: {})
     bench(load_pair("toy"), k=2, sampling=Sampling(0.5, 3, 0.9), tokens=11, seed=5)
     assert seen == [(2, Workload(Sampling(0.5, 3, 0.9), 11, 5))] * 2

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from specviz import Sampling, SpecVizError, Trace, autoregress, decode, load_pair, resume
-from specviz import decoding as decoding_module
-from specviz.decoding import start_plain
-from specviz.toy import ToyCursor
-from specviz.ui import handlers as handlers_module
-from specviz.ui.branch import agreement_in, loaded, read_branch
-from specviz.ui.handlers import OUTPUTS, Handlers
-from specviz.ui.shelf import Shelf
+from specviz.decoding import run as decoding_module
+from specviz.decoding.run import start_plain
+from specviz.models.toy import ToyCursor
+from specviz.page.server.shelf import Shelf
+from specviz.page.step import handlers as handlers_module
+from specviz.page.step.branch import agreement_in, loaded, read_branch
+from specviz.page.step.handlers import OUTPUTS, Handlers
 
 PROMPT = "1 15 42"
 VISITOR = SimpleNamespace(session_hash="somebody", query_params={})

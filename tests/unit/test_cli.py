@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from specviz.__main__ import main
-from specviz.display import visible
+from specviz.record.text import visible
 
 TOY = ["decode", "--pair", "toy", "--prompt", "1 15 42"]
 

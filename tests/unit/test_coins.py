@@ -1,6 +1,6 @@
 import pytest
 
-from specviz.coins import Coins
+from specviz.decoding.coins import Coins
 from specviz.errors import SpecVizError
 
 REFERENCE = {

@@ -2,7 +2,8 @@
 
 import itertools
 
-from specviz import costs, load_pair, measure_costs
+from specviz import load_pair, measure_costs
+from specviz.speed import costs
 
 
 def test_what_disturbs_the_machine_for_a_moment_changes_no_figure(monkeypatch):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from specviz import Sampling, SpecVizError, autoregress, decode, load_pair, replay, resume, start
-from specviz.toy import ToyCursor, toy_model
+from specviz.models.toy import ToyCursor, toy_model
 
 PROMPT = "1 15 42"
 

@@ -5,9 +5,10 @@ import weakref
 import pytest
 import torch
 
-from specviz import Pair, Sampling, SpecVizError, autoregress, decode, devices, start
-from specviz.devices import best_dtype, memory_by_place, memory_errors, must_spread, resolve
+from specviz import Pair, Sampling, SpecVizError, autoregress, decode, start
 from specviz.errors import OutOfMemory
+from specviz.models import devices
+from specviz.models.devices import best_dtype, memory_by_place, memory_errors, must_spread, resolve
 from tests.conftest import tiny, tiny_pair
 
 GB = 10**9
@@ -101,7 +102,7 @@ ERRORS = [
 def filling(forwards, error=ERRORS[0]):
     import dataclasses
 
-    from specviz.models import wrap
+    from specviz.models.loaded import wrap
 
     whole = tiny("llama")
     model = FullMemory(whole.model, forwards, error)
@@ -137,7 +138,7 @@ def test_a_full_memory_outside_the_forwards_is_the_same_sentence(monkeypatch):
     def full(*arguments):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("specviz.recording.record", full)
+    monkeypatch.setattr("specviz.decoding.recording.record", full)
     with pytest.raises(OutOfMemory):
         decode(tiny_pair("llama", "noise"), [3, 14, 15])
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from specviz import Sampling, decode, load_pair
-from specviz import draft_quality as quality
 from specviz.__main__ import main
+from specviz.speed import acceptance as quality
 
 PROMPTS = [quality.Prompt("one", "1 15 42"), quality.Prompt("one", "7 8"), quality.Prompt("other", "99")]
 

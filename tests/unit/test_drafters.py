@@ -3,10 +3,10 @@ import dataclasses
 import pytest
 import torch
 
-from specviz.drafters import LookupDrafter, ModelDrafter, NoiseDrafter, input_ids
-from specviz.rules import EXACT
-from specviz.sampling import Sampling
-from specviz.toy import ToyCursor, toy_model
+from specviz.decoding.drafters import LookupDrafter, ModelDrafter, NoiseDrafter, input_ids
+from specviz.decoding.rules import EXACT
+from specviz.decoding.sampling import Sampling
+from specviz.models.toy import ToyCursor, toy_model
 
 CPU = torch.device("cpu")
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from specviz import EXACT, Sampling, SpecVizError, Trace, decode, load_pair, replay
-from specviz.faults import FAULTS
-from specviz.onestep import check_position, check_table, position_of_row, position_of_toy
-from specviz.ui import exactness_lab
-from specviz.ui.exactness_lab import LANES, greedy, lab, read_ask, run_toy
-from specviz.ui.gallery import open_recorded
-from specviz.ui.share import file_name
-from specviz.ui.shelf import Shelf
+from specviz.exactness.faults import FAULTS
+from specviz.exactness.one_step import check_position, check_table, position_of_row, position_of_toy
+from specviz.page.exactness import lab as exactness_lab
+from specviz.page.exactness.lab import LANES, greedy, lab, read_ask, run_toy
+from specviz.page.gallery import open_recorded
+from specviz.page.server.shelf import Shelf
+from specviz.page.step.share import file_name
 
 
 def answer(asked: object, trace: Trace | None = None) -> dict[str, Any]:

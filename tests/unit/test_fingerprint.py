@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from specviz import Trace, decode, load_pair
-from specviz.fingerprint import CHECKPOINTS, WHOLE, fingerprint
 from specviz.player import asset
+from specviz.record.fingerprint import CHECKPOINTS, WHOLE, fingerprint
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import pytest
 from scripts import gallery as recording
 from specviz import Trace, decode, load_pair, player, replay, start
 from specviz.errors import SpecVizError
-from specviz.pairs import DEFAULT_PAIR
-from specviz.ui import gallery
+from specviz.models.pairs import DEFAULT_PAIR
+from specviz.page import gallery
 
 NAMES = [entry.name for entry in gallery.entries()]
 LARGEST = 200_000

@@ -10,9 +10,9 @@ import pytest
 from torch import Tensor
 
 from specviz import Sampling, autoregress, decode, load_pair
-from specviz.fixture import P, Q, TableCursor, table_model
-from specviz.greedy import check_greedy
-from specviz.pairs import Pair
+from specviz.exactness.greedy import check_greedy
+from specviz.exactness.worlds import P, Q, TableCursor, table_model
+from specviz.models.pairs import Pair
 
 
 def test_the_toy_s_text_is_its_target_s_own() -> None:

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from specviz import theory
+from specviz.page.gallery import entries, open_recorded
+from specviz.page.hardware import lab as hardware_lab
+from specviz.page.hardware.charts import batch_figure, bytes_figure, roofline_figure
+from specviz.page.hardware.lab import CALCULATED, DEFAULTS, OWN, THIS, HardwareLab, read_setup
+from specviz.page.server.shelf import Shelf
 from specviz.theory import Machine
-from specviz.ui import hardware_lab
-from specviz.ui.gallery import entries, open_recorded
-from specviz.ui.hardware_figures import batch_figure, bytes_figure, roofline_figure
-from specviz.ui.hardware_lab import CALCULATED, DEFAULTS, OWN, THIS, HardwareLab, read_setup
-from specviz.ui.shelf import Shelf
 
 ME = SimpleNamespace(session_hash="me")
 

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from specviz import SpecVizError, theory
-from specviz.faults import FAULTS
-from specviz.onestep import LATER_TOKENS, WHOLE_LOGITS, WHOLE_VOCABULARY, check_table
-from specviz.ui import exactness_lab, learn_tab, learn_text
-from specviz.ui.gallery import open_recorded
-from specviz.ui.link import NAMES
-from specviz.ui.page import build_page
-from specviz.ui.shelf import Shelf
+from specviz.exactness.faults import FAULTS
+from specviz.exactness.one_step import LATER_TOKENS, WHOLE_LOGITS, WHOLE_VOCABULARY, check_table
+from specviz.page.exactness import lab as exactness_lab
+from specviz.page.gallery import open_recorded
+from specviz.page.learn import tab as learn_tab
+from specviz.page.learn import text as learn_text
+from specviz.page.link import NAMES
+from specviz.page.page import build_page
+from specviz.page.server.shelf import Shelf
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from specviz.metrics import by_position, engine_overhead, summary
+from specviz.record.metrics import by_position, engine_overhead, summary
 
 
 def step(*states, tokens, overlap=0.5, final="bonus"):

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from specviz import pairs, weights
-from specviz.pairs import CATALOGUE, catalogue
-from specviz.ui.choices import pair_choices
+from specviz.models import pairs, weights
+from specviz.models.pairs import CATALOGUE, catalogue
+from specviz.page.choices import pair_choices
 
 SOURCES = [source for entry in CATALOGUE.values() for source in (*entry.target, *entry.draft)]
 

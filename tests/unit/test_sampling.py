@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
+from specviz.decoding.sampling import Sampling, accept, cumulative, draw, residual, warp
 from specviz.errors import SpecVizError
-from specviz.sampling import Sampling, accept, cumulative, draw, residual, warp
 
 P = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
 Q = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)

@@ -11,9 +11,9 @@ import pytest
 
 from specviz import Trace, decode, load_pair
 from specviz.errors import SpecVizError
-from specviz.ui import gallery
-from specviz.ui.link import LOCKABLE, locked_in
-from specviz.ui.share import MAX_CHARACTERS, MAX_LABEL, clean_label, export, file_name, signed
+from specviz.page import gallery
+from specviz.page.link import LOCKABLE, locked_in
+from specviz.page.step.share import MAX_CHARACTERS, MAX_LABEL, clean_label, export, file_name, signed
 
 FORMULA = '=HYPERLINK("http://x/../a","b")</script>'
 

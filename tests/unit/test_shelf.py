@@ -12,14 +12,15 @@ import torch
 
 from specviz import Pair
 from specviz.errors import OutOfMemory, SpecVizError
-from specviz.models import wrap
-from specviz.ui import api, shelf, zero
-from specviz.ui.exactness_lab import greedy
-from specviz.ui.gallery import open_recorded
-from specviz.ui.handlers import OUTPUTS, Handlers
-from specviz.ui.settings import read_settings
-from specviz.ui.shelf import Shelf
-from specviz.ui.speed_lab import SpeedLab
+from specviz.models.loaded import wrap
+from specviz.page import api
+from specviz.page.exactness.lab import greedy
+from specviz.page.gallery import open_recorded
+from specviz.page.server import shelf, zero
+from specviz.page.server.shelf import Shelf
+from specviz.page.settings import read_settings
+from specviz.page.speed.lab import SpeedLab
+from specviz.page.step.handlers import OUTPUTS, Handlers
 from tests.conftest import tiny_model
 from tests.models.test_loading import TOKENS, tokenizer
 from tests.visits import finished, updates_of
@@ -155,9 +156,9 @@ def test_settings_of_these_tests_are_a_visitors():
 
 ENDS_WHILE_MEASURING = """
 import time, torch
-from specviz.toy import toy_model
-from specviz.pairs import Pair
-from specviz.ui import shelf
+from specviz.models.toy import toy_model
+from specviz.models.pairs import Pair
+from specviz.page.server import shelf
 begun = shelf.Event()
 def measure(pair):
     begun.set()

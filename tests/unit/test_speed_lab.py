@@ -9,19 +9,18 @@ import pytest
 
 from specviz import Trace, theory
 from specviz.errors import SpecVizError
-from specviz.sweep import KS, TEMPERATURES, Cell
-from specviz.ui import speed_lab
-from specviz.ui.gallery import entries, open_recorded
-from specviz.ui.settings import read_settings
-from specviz.ui.shelf import Shelf
-from specviz.ui.speed_figures import (
+from specviz.page.gallery import entries, open_recorded
+from specviz.page.server.shelf import Shelf
+from specviz.page.settings import read_settings
+from specviz.page.speed import lab as speed_lab
+from specviz.page.speed.charts import (
     map_figure,
     passes_figure,
     positions_figure,
     speedup_figure,
     tokens_figure,
 )
-from specviz.ui.speed_lab import (
+from specviz.page.speed.lab import (
     OUTPUTS,
     SWEPT,
     SpeedLab,
@@ -31,6 +30,7 @@ from specviz.ui.speed_lab import (
     timing_of,
     verdict,
 )
+from specviz.speed.sweep import KS, TEMPERATURES, Cell
 
 ME = SimpleNamespace(session_hash="me")
 COSTS = {"target_ms": [20.0 + rows for rows in range(17)], "draft_ms": 2.0, "rest_ms": 1.0}
@@ -48,7 +48,7 @@ def recorded():
 
 def toy_run(shelf: Shelf, tokens: int = 12) -> Trace:
     """A toy run with what the page's handlers do to it."""
-    from specviz.ui.handlers import Handlers
+    from specviz.page.step.handlers import Handlers
 
     values = read_settings("1 15 42", "toy", "model", 4, 0.8, 0, 1, tokens, 7, None, 0.9)
     *_, last = Handlers(shelf)._decode("me", values, "key")
@@ -219,7 +219,7 @@ def test_values_out_of_range_are_refused_in_a_sentence(shelf, sliders, complaint
 
 
 def test_measuring_measures_in_this_process_and_shows_it(shelf, recorded, monkeypatch):
-    monkeypatch.setattr("specviz.ui.shelf.measure_costs", lambda pair: COSTS)
+    monkeypatch.setattr("specviz.page.server.shelf.measure_costs", lambda pair: COSTS)
     pair = SimpleNamespace(name="smollm2-135m", draft_name="smollm2-135m-draft", draft_kind="model")
     monkeypatch.setattr(shelf, "lines_until_loaded", lambda name: iter(["Loading."]))
     monkeypatch.setattr(shelf, "pair", lambda *_: pair)

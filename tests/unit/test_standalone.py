@@ -16,7 +16,7 @@ from specviz import Trace, decode, load_pair
 from specviz.__main__ import main
 from specviz.errors import SpecVizError
 from specviz.player import scripts
-from specviz.standalone import to_frame, to_html
+from specviz.record.html import to_frame, to_html
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from specviz import Sampling, decode, load_pair, sweep
-from specviz.sweep import Cell, Task, best_cells, cells
+from specviz import Sampling, decode, load_pair
+from specviz.speed import sweep
+from specviz.speed.sweep import Cell, Task, best_cells, cells
 
 ORDER = [(2, 0.0), (2, 1.0), (1, 0.0), (1, 1.0)]
 TASK = Task("1 15 42", Sampling(top_p=0.9), seed=3, chat=None, tokens=16)

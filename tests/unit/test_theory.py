@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specviz.errors import SpecVizError
-from specviz.metrics import ideal_speedup
+from specviz.record.metrics import ideal_speedup
 from specviz.theory import (
     MACHINES,
     Machine,

@@ -16,9 +16,9 @@ import pytest
 from huggingface_hub import constants, errors
 from safetensors.numpy import load_file, save_file
 
-from specviz import weights
 from specviz.errors import SpecVizError
-from specviz.weights import Source, check, fetch, fingerprint, locate
+from specviz.models import weights
+from specviz.models.weights import Source, check, fetch, fingerprint, locate
 
 FAKE_GGUF = b"GGUF for a fake"
 

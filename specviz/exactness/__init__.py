@@ -1,0 +1,1 @@
+"""The proof: deliberate mistakes, small worlds that are enumerated whole, one step under every rule, replay."""

@@ -1,0 +1,63 @@
+"""The tab "Exactness": the lab, and the check at temperature 0. Layout only; what happens is in `exactness_lab`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from specviz import Trace
+from specviz.errors import SpecVizError
+from specviz.exactness.faults import fault_named
+from specviz.page import messages, parts
+from specviz.page.exactness import lab as exactness_lab
+from specviz.page.server.shelf import Shelf
+from specviz.page.step.handlers import MODEL, Handlers, Update, at_rest
+from specviz.page.step.tab import PRIVATE, Screen
+
+LOOK_AGAIN = "() => window.dispatchEvent(new Event('specviz:exactness'))"
+WITH_A_MISTAKE = "A run of the toy with a deliberate mistake: it is exported as JSON only, a CSV of wrong numbers is refused."
+WITH_ANOTHER_RULE = "A run of the toy with another rule, which is exact; it is exported as JSON only."
+
+
+class Lab(NamedTuple):
+    """The lab, and the server's side of it."""
+
+    drawn: Any
+    shelf: Shelf
+
+
+def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> Lab:
+    """Lay out the tab and connect it; `shown` holds the trace on screen, or None."""
+    lab = parts.exactness_lab()
+    with gr.Column(elem_id="greedy"):
+        parts.prose("<h3>Temperature 0: is it the target’s own greedy text?</h3>")
+        button = gr.Button("Compare token by token", elem_id="greedy-check", size="sm")
+        result = parts.greedy_result()
+
+    def ask(asked: gr.EventData, trace: Trace | None) -> str:
+        return exactness_lab.lab(asked._data, trace)
+
+    def greedy(trace: Trace | None) -> Iterator[str]:
+        yield from exactness_lab.greedy(shelf, trace)
+
+    lab.ask(ask, [shown], [lab], trigger_mode="multiple", **PRIVATE)
+    tab.select(None, None, None, js=LOOK_AGAIN, **PRIVATE)
+    button.click(greedy, [shown], [result], concurrency_id=MODEL, concurrency_limit=1, **PRIVATE)
+    return Lab(lab, shelf)
+
+
+def connect(lab: Lab, handlers: Handlers, screen: Screen) -> None:
+    """Let the lab put a run of the toy on screen, where the first tab shows it."""
+
+    def run_toy(request: gr.Request, asked: gr.EventData) -> Update:
+        try:
+            trace = exactness_lab.run_toy(lab.shelf, asked._data)
+        except SpecVizError as error:
+            return at_rest(status=messages.status(str(error), "error"))
+        wrong = not fault_named(trace.data["settings"]["fault"]).exact
+        return handlers.show_made(request, trace, WITH_A_MISTAKE if wrong else WITH_ANOTHER_RULE)
+
+    made = lab.drawn.run_toy(run_toy, None, screen.outputs, trigger_mode="always_last", **PRIVATE)
+    made.then(None, None, None, js=parts.OPEN_TAB % "step", **PRIVATE)

@@ -1,0 +1,73 @@
+"""The tab "Hardware": why decoding waits for memory, and where checking more rows stops being free. Layout only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from specviz.page import parts
+from specviz.page.hardware.lab import BITS, CALCULATED, DEFAULTS, MOST_BATCH, MOST_K, HardwareLab
+from specviz.page.server.shelf import Shelf
+from specviz.page.speed.tab import picture
+from specviz.page.step.tab import PRIVATE
+
+BOUND = """<math display="block"><mtext>tokens/s</mtext><mo>≤</mo><mfrac><mtext>bandwidth</mtext><mtext>bytes of the weights</mtext></mfrac></math>"""
+INTENSITY = """<math display="block"><mtext>FLOP/byte of a pass</mtext><mo>=</mo><mfrac><mrow><mn>16</mn><mi>R</mi></mrow><mtext>bits</mtext></mfrac></math>"""
+TEXTS = {
+    "top": "<h2>Why one token at a time waits for memory</h2><p>Each pass reads every weight once, for one row or for many. Until arithmetic catches up, "
+    "further rows cost nothing: that is the room that speculation uses.</p>",
+    "roofline": f"<h3>The roofline</h3><p class='sv-formula'>{INTENSITY}<small>R rows, 2 operations a weight and row. On the slope memory is the limit, on the flat arithmetic.</small></p>",
+    "bytes": f"<h3>Bytes moved</h3><p class='sv-formula'>{BOUND}<small>One sequence. Blue: the target's weights; orange: the draft's.</small></p>",
+    "batch_chart": "<h3>The gain against the batch</h3><p>Every sequence brings K + 1 rows: a large batch has used the room already.</p>",
+    "end": "<p><small>Upper bounds from weights and arithmetic alone: caches, kernels, attention and the network between GPUs come on top. Peaks are for dense 16-bit products. "
+    "A mixture of experts is taken to choose evenly and row by row; draft and target have the same bits.</small></p>",
+}  # fmt: skip
+
+
+def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> None:
+    """Lay out the tab and connect it; `shown` holds the trace on screen, or None."""
+    lab = HardwareLab(shelf)
+    seen = gr.State(None)
+    with gr.Column(elem_classes="sv-labs", elem_id="hardware-lab"):
+        with gr.Row(elem_classes="sv-lab-head"):
+            parts.prose(TEXTS["top"])
+            measure = gr.Button("Measure this machine", elem_id="hw-measure", size="sm")
+            status = parts.status_line("hw-status")
+        controls = _controls(lab)
+        outputs = {"status": status, **_results()}
+        parts.prose(TEXTS["end"])
+    given, results = [controls[name] for name in DEFAULTS], [outputs[name] for name in CALCULATED]
+    latest = {"trigger_mode": "always_last", **PRIVATE}
+    numbers = [controls["bandwidth"], controls["peak"]]
+    tab.select(lab.open, [shown, seen, *given], [seen, controls["alpha"], controls["k"], *results], **PRIVATE)
+    changed = [controls[name].input for name in DEFAULTS if name != "machine"]
+    gr.on(changed, lab.calculate, given, results, **latest)
+    controls["machine"].input(lab.choose, given, [*numbers, *results], **latest)
+    measure.click(
+        lab.measure, given, [controls["machine"], *numbers, *results], concurrency_limit=4, **PRIVATE
+    )
+
+
+def _controls(lab: HardwareLab) -> dict[str, Any]:
+    first = DEFAULTS
+    with gr.Row(elem_classes="sv-row sv-sizes"):
+        return {
+            "machine": gr.Dropdown(lab.machines(), value=first["machine"], label="Machine", elem_id="hw-machine", filterable=False),
+            "bandwidth": gr.Number(first["bandwidth"], label="GB/s", elem_id="hw-bandwidth"),
+            "peak": gr.Number(first["peak"], label="TFLOP/s", elem_id="hw-peak"),
+            "target": gr.Number(first["target"], label="Target, billions", elem_id="hw-target"),
+            "bits": gr.Dropdown([(f"{bits} bit", bits) for bits in BITS], value=first["bits"], label="Weights", elem_id="hw-bits", filterable=False),
+            "active": gr.Number(first["active"], label="Active, %", elem_id="hw-active"),
+            "draft": gr.Number(first["draft"], label="Draft, billions", elem_id="hw-draft"),
+            "alpha": gr.Slider(0, 1, first["alpha"], step=0.01, label="Acceptance α", elem_id="hw-alpha", buttons=[]),
+            "k": gr.Slider(0, MOST_K, first["k"], step=1, label="K", elem_id="hw-k", buttons=[]),
+            "batch": gr.Slider(1, MOST_BATCH, first["batch"], step=1, label="Batch", elem_id="hw-batch", buttons=[]),
+        }  # fmt: skip
+
+
+def _results() -> dict[str, Any]:
+    source, cards = parts.panel("hw-source"), parts.panel("hw-cards")
+    with gr.Row(elem_classes="sv-pictures sv-three"):
+        pictures = {name: picture(name, TEXTS.__getitem__) for name in ("roofline", "bytes", "batch_chart")}
+    return {"source": source, "cards": cards, **pictures, "changes": parts.panel("hw-changes")}

@@ -1,0 +1,305 @@
+"""The text of the tab "Learn": read from `assets/learn/`, its figures computed, its links checked, as plain data to draw.
+
+A line of text may hold **bold**, *slanted*, {figure} and [words](link). Figures come from the recorded runs and from the
+library's functions and are never typed in: `{opening.tokens_per_pass}`, `{opening@2.3.q}`, `{bias resample-from-p}`; `|%`
+after one makes it a percentage. Links (`read_link`) light up a part of the page, or set the page up for an experiment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from specviz import theory
+from specviz.errors import SpecVizError
+from specviz.exactness.faults import HOT, fault_named
+from specviz.exactness.one_step import check_table
+from specviz.exactness.throws import check_trials
+from specviz.models.pairs import OWN_DRAFT
+from specviz.models.trimmed import vocabulary_size
+from specviz.page.exactness.lab import SOURCES
+from specviz.page.gallery import entry_of, open_recorded
+from specviz.page.link import NAMES
+from specviz.page.settings import one_of
+from specviz.player import as_json
+
+FOLDER = Path(__file__).resolve().parents[3] / "assets" / "learn"
+TARGET_70B = theory.Model(70e9, 16)
+MACHINES = {"H100": "NVIDIA H100 SXM"}
+SHOWN = (
+    "cells", "final", "q", "p", "bracket", "ruler", "discarded", "balance", "lanes", "bar", "fold", "k", "temperature",
+)  # fmt: skip
+LABS = ("exactness", "speed", "hardware")
+
+Data = dict[str, Any]
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def figure(text: str) -> str:
+    """Return a figure of the text as it is printed; raises SpecVizError for a name that stands for none."""
+    name, _, form = text.partition("|")
+    value = _value(name.strip())
+    if isinstance(value, str):
+        return value
+    if form == "%":
+        return f"{100 * value:.0f} %"
+    return f"{value:,}" if isinstance(value, int) else _decimals(value)
+
+
+def _decimals(value: float) -> str:
+    """Write two decimals, more digits below a hundredth, one above ten."""
+    if value >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 0.01 or value == 0 else f"{value:.1g}"
+
+
+def _value(name: str) -> Any:
+    word, *numbers = name.split()
+    if word in FORMULAS:
+        return FORMULAS[word](*numbers)
+    run, at, place = name.partition("@")
+    if at:
+        step, position, key = place.split(".")
+        return _of_draft(run, int(step), int(position), key)
+    run, _, key = name.partition(".")
+    return vocabulary_size(OWN_DRAFT) if run == "draft" else _of_run(run, key)
+
+
+@lru_cache(maxsize=16)
+def _run(name: str) -> Any:
+    trace = open_recorded(name)
+    return trace, trace.metrics
+
+
+def _of_run(name: str, key: str) -> Any:
+    trace, metrics = _run(name)
+    k, costs = trace.data["settings"]["k"], trace.data["costs"]
+    own = {
+        "c": lambda: costs["draft_ms"] / costs["target_ms"][0],
+        "v": lambda: costs["target_ms"][k] / costs["target_ms"][0],
+        "rows": lambda: k + 1,
+    }
+    if key in own:
+        return own[key]()
+    if metrics.get(key) is None:
+        raise SpecVizError(f"The recorded run {name} has no figure {key!r}.")
+    return metrics[key]
+
+
+def _of_draft(name: str, step: int, position: int, key: str) -> Any:
+    trace, _ = _run(name)
+    draft = trace.data["steps"][step - 1]["drafts"][position - 1]
+    special = {
+        "token": lambda: f"“{trace.data['tokens'][str(draft['id'])].strip()}”",
+        "chance": lambda: min(1.0, draft["p"] / draft["q"]),
+        "verdict": lambda: {"accepted": "kept", "rejected": "rejected"}[draft["state"]],
+    }
+    return special[key]() if key in special else draft[key]
+
+
+def _machine(name: str) -> theory.Machine:
+    return next(machine for machine in theory.MACHINES if machine.name == MACHINES[name])
+
+
+FORMULAS: Mapping[str, Callable[..., Any]] = {
+    "bias": lambda fault: check_table(fault_named(fault)).bias,
+    "tokens": lambda alpha, k: theory.expected_tokens(float(alpha), int(k)),
+    "drafted": lambda alpha, k: (theory.expected_tokens(float(alpha), int(k)) - 1) / int(k),
+    "passes": lambda alpha, k: 100 / theory.expected_tokens(float(alpha), int(k)),
+    "speedup": lambda alpha, k, c: theory.speedup(float(alpha), int(k), float(c)),
+    "operations": lambda alpha, k, c: theory.operations_factor(float(alpha), int(k), float(c)),
+    "ceiling": lambda alpha: 1 / (1 - float(alpha)),
+    "bandwidth": lambda name: _machine(name).bytes_per_s / 1e12,
+    "rate": lambda name: theory.plain_tokens_per_s(_machine(name), TARGET_70B),
+}
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+def read_link(target: str) -> Data:
+    """Return what a link does, checked; raises SpecVizError for one that leads nowhere.
+
+    show:NAME outlines a part of the page. run:NAME@BEAT goes to a beat of a recorded run. set:K=V;K=V sets controls and
+    runs nothing. exact:SOURCE/FAULT/TRIALS, or …/NAME@BEAT to stand at a recorded position first, switches the exactness
+    lab. lab:NAME?ID=V opens a lab with fields set, `press` being a button.
+    """
+    kind, _, rest = target.partition(":")
+    if kind not in LINKS:
+        raise SpecVizError(f"There is no link of the kind {kind!r}: choose one of {', '.join(LINKS)}.")
+    return {"kind": kind, **LINKS[kind](rest)}
+
+
+def _show(name: str) -> Data:
+    return {"show": one_of("part of the page", name, SHOWN)}
+
+
+def _run_link(rest: str) -> Data:
+    name, _, beat = rest.partition("@")
+    return {"recorded": entry_of(name).name, "beat": beat}
+
+
+def _set_link(rest: str) -> Data:
+    values = dict(part.split("=", 1) for part in rest.split(";"))
+    for name in values:
+        one_of("control", name, NAMES)
+    return {"values": values}
+
+
+def _exact_link(rest: str) -> Data:
+    path, _, query = rest.partition("?")
+    source, fault, trials, *place = path.split("/")
+    how = fault_named(fault).sampling if fault else HOT
+    ask = {
+        "source": one_of("source", source, SOURCES),
+        "fault": fault or None,
+        "trials": check_trials(int(trials)),
+        "toy": {"temperature": how.temperature, "top_k": how.top_k} | {name: float(value) for name, value in parse_qsl(query)},
+    }  # fmt: skip
+    return {"ask": ask} | (_run_link(place[0]) if place else {})
+
+
+def _lab_link(rest: str) -> Data:
+    name, _, query = rest.partition("?")
+    fields = dict(parse_qsl(query))
+    return {"lab": one_of("lab", name, LABS), "press": fields.pop("press", None), "fields": fields}
+
+
+LINKS: Mapping[str, Callable[[str], Data]] = {
+    "show": _show,
+    "run": _run_link,
+    "set": _set_link,
+    "exact": _exact_link,
+    "lab": _lab_link,
+}
+
+
+# --- a line of text ---------------------------------------------------------------------------------------------------
+
+INLINE = re.compile(
+    r"\[(?P<label>[^\]]+)\]\((?P<link>[^)\s][^)]*)\)|\*\*(?P<bold>.+?)\*\*|\*(?P<slanted>[^*]+)\*"
+)
+
+
+def inline(line: str) -> list[Data]:
+    """Return a line as pieces {text, bold, slanted, link} in their order, figures filled in; only `text` is always there."""
+    pieces: list[Data] = []
+    at = 0
+    line = re.sub(r"\{([^}]+)\}", lambda found: figure(found[1]), line)
+    for found in INLINE.finditer(line):
+        pieces.append({"text": line[at : found.start()]})
+        if found["link"]:
+            pieces.append({"text": found["label"], "link": read_link(found["link"])})
+        else:
+            style = "bold" if found["bold"] else "slanted"
+            pieces.append({"text": found[style], style: True})
+        at = found.end()
+    pieces.append({"text": line[at:]})
+    return [piece for piece in pieces if piece["text"]]
+
+
+def _lines(name: str) -> list[str]:
+    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line.strip()]
+
+
+# --- the files --------------------------------------------------------------------------------------------------------
+
+
+def lesson() -> list[Data]:
+    """Return the short text's sections: title, text, experiments, a question and its answer."""
+    sections: list[Data] = []
+    for line in _lines("lesson"):
+        mark, _, rest = line.partition(": ")
+        if line.startswith("# "):
+            sections.append({"title": line[2:], "text": [], "tries": []})
+        elif mark == "Try":
+            sections[-1]["tries"].append(_try(rest))
+        elif mark in ("Q", "A"):
+            sections[-1]["question" if mark == "Q" else "answer"] = inline(rest)
+        else:
+            sections[-1]["text"].append(inline(line))
+    return sections
+
+
+def _try(line: str) -> Data:
+    pieces = inline(line)
+    if len(pieces) != 1 or "link" not in pieces[0]:
+        raise SpecVizError(f"An experiment of the text is no link: {line!r}.")
+    return pieces[0]
+
+
+def questions() -> list[Data]:
+    """Return the groups of questions: title, and for each question its number, title, answer, experiments, where it was asked."""
+    groups: list[Data] = []
+    for line in _lines("questions"):
+        if line.startswith("# "):
+            groups.append({"title": line[2:], "questions": []})
+        elif found := re.match(r"## (\d+)\. (.*)", line):
+            groups[-1]["questions"].append(
+                {"number": int(found[1]), "title": found[2], "answer": [], "tries": []}
+            )
+        else:
+            _add(groups[-1]["questions"][-1], line)
+    return groups
+
+
+def _add(entry: Data, line: str) -> None:
+    if line.startswith("-> "):
+        entry["tries"].append(_try(line[3:]))
+    elif line.startswith("Asked: "):
+        entry["asked"] = line[7:]
+    else:
+        entry["answer"].append(inline(line))
+
+
+def mistakes() -> list[Data]:
+    """Return the article's mistakes: title, what is wrong, the switches that show it."""
+    entries: list[Data] = []
+    for line in _lines("mistakes"):
+        if line.startswith("## "):
+            entries.append({"title": line[3:], "answer": [], "tries": []})
+        else:
+            _add(entries[-1], line)
+    return entries
+
+
+def pairs_of(name: str) -> list[Data]:
+    """Return the two columns of a file whose lines are split by a bar, the glossary for one."""
+    return [dict(zip(("left", "right"), map(inline, line.split(" | ", 1)), strict=True)) for line in _lines(name)]  # fmt: skip
+
+
+def text() -> Data:
+    """Return all that the tab says; raises SpecVizError where a figure or a link of the text leads nowhere."""
+    return {
+        "lesson": lesson(),
+        "sentences": [inline(line) for line in _lines("sentences")],
+        "mistakes": mistakes(),
+        "questions": questions(),
+        "wrong": pairs_of("wrong"),
+        "glossary": pairs_of("glossary"),
+    }
+
+
+def links(data: Any) -> Iterator[Data]:
+    """Yield every link in a piece of the text's data."""
+    if isinstance(data, dict):
+        if isinstance(data.get("link"), dict):
+            yield data["link"]
+        for value in data.values():
+            yield from links(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from links(value)
+
+
+@lru_cache(maxsize=1)
+def as_text() -> str:
+    """Return the whole text as JSON; reading it takes a second, once a process."""
+    return as_json(text())

@@ -1,0 +1,500 @@
+"""What happens in the tab "Speed": each figure with where it was measured, what follows from it, and the sweep.
+
+A figure is called measured only where this process measured it; what a trace brings along is called recorded.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import gradio as gr
+
+from specviz import Sampling, Trace, theory
+from specviz.errors import SpecVizError
+from specviz.models import pairs
+from specviz.models.pairs import Pair
+from specviz.models.toy import DEFAULT_AGREEMENT
+from specviz.page import messages
+from specviz.page.messages import Card, Grid, GridCell
+from specviz.page.server.shelf import TOY, Shelf
+from specviz.page.settings import one_of, read_prompt, real, whole
+from specviz.page.speed.charts import (
+    MOST_K,
+    Ran,
+    map_figure,
+    passes_figure,
+    positions_figure,
+    speedup_figure,
+    tokens_figure,
+)
+from specviz.page.step.handlers import refusing
+from specviz.record.metrics import summary
+from specviz.record.trace import Costs
+from specviz.speed.sweep import KS, TEMPERATURES, Cell, Task, best_cells, cells, sweep
+
+EXAMPLE = {"alpha": 0.8, "c": 0.05, "k": 4}
+SWEEP_S = 60.0
+TOKENS = (16, 64)
+OUTPUTS = (
+    "status", "cards", "passes", "positions", "tokens", "speedup", "map", "verdict", "alpha", "c", "k", "prompt", "measure",
+)  # fmt: skip
+EXPLORED = ("tokens", "speedup", "map", "verdict")
+SWEPT = ("status", "grid", "sweep", "stop")
+NO_RUN = "No run is on screen yet: press Run in the tab Step through, or choose a recorded run there."
+NO_FORWARDS = "The toy has no forwards to time."
+
+Update = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A pair's costs in units of one target row, and whether this process measured them."""
+
+    costs: Costs
+    here: bool
+    where: str
+
+    @property
+    def c(self) -> float:
+        """One draft forward."""
+        return self.costs["draft_ms"] / self.costs["target_ms"][0]
+
+    @property
+    def rest(self) -> float:
+        """The rest of a step, o."""
+        return self.costs["rest_ms"] / self.costs["target_ms"][0]
+
+    @property
+    def verify(self) -> list[float]:
+        """A target pass over K + 1 rows, for K = 0 ... 16."""
+        return [ms / self.costs["target_ms"][0] for ms in self.costs["target_ms"]]
+
+    @property
+    def tone(self) -> str:
+        """How a note about it is coloured."""
+        return "measured" if self.here else "recorded"
+
+
+def timing_of(data: Mapping[str, Any], shelf: Shelf) -> Timing | None:
+    """Return a run's costs: measured in this process where they were, else what its trace brought, else None."""
+    settings = data["settings"]
+    if costs := shelf.costs(settings["pair"], settings["draft"]["name"]):
+        return Timing(costs, True, "measured here, in this process")
+    costs = data["costs"]
+    if not _usable(costs):
+        return None
+    if data["run_id"] in shelf.made:
+        return Timing(costs, True, "measured here, in this process")
+    return Timing(costs, False, "recorded, not measured here")
+
+
+def figures_of(data: Mapping[str, Any], timing: Timing | None) -> dict[str, Any]:
+    """Return a run's figures, modelled from the costs that this tab shows rather than from those in the trace."""
+    return summary({**data, "costs": timing and timing.costs})
+
+
+def _usable(costs: Any) -> bool:
+    try:
+        times = [*costs["target_ms"], costs["draft_ms"], costs["rest_ms"]]
+        return (
+            len(costs["target_ms"]) == MOST_K + 1
+            and all(0 <= ms < math.inf for ms in times)
+            and all(costs["target_ms"])
+        )
+    except (TypeError, LookupError):
+        return False
+
+
+class SpeedLab:
+    """The tab's handlers; they share the shelf with the runs, and one visitor does one thing at a time."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self._going: dict[str, Event] = {}
+
+    # --- what is known
+
+    def open(self, trace: Trace | None, seen: tuple[float, ...] | None, *sliders: Any) -> Update:
+        """Show what is known of the run on screen; the sliders go to its values unless they were moved since they last did.
+
+        `seen` is what they were set to; returns it anew, and the rest.
+        """
+        return next(
+            refusing(self._opened(trace, seen, sliders), lambda line: (seen, *self._update(status=line)))
+        )
+
+    def _opened(
+        self, trace: Trace | None, seen: tuple[float, ...] | None, sliders: Sequence[Any]
+    ) -> Iterator[Update]:
+        if trace is None:
+            yield (seen, *self._without_run())
+            return
+        own = self._own(trace)
+        moved = seen is not None and seen[0] == trace.data["run_id"] and seen[1:] != tuple(sliders)
+        shown = tuple(sliders) if moved else own
+        yield (
+            seen if moved else (trace.data["run_id"], *own),
+            *self._known(trace, "", shown, prompt=trace.data["prompt"]["text"]),
+        )
+
+    def _without_run(self) -> Update:
+        hidden = gr.update(visible=False)
+        cards = messages.panel(
+            lines=[NO_RUN, "Until then the curves below stand for an example: α = 0.80, c = 0.05, K = 4."]
+        )
+        return self._update(
+            status=messages.status(""), cards=cards, passes=hidden, positions=hidden, measure=gr.update(interactive=False),
+            **dict(zip(EXPLORED, self.explore(None, *EXAMPLE.values()), strict=True)), **EXAMPLE,
+        )  # fmt: skip
+
+    def _own(self, trace: Trace) -> tuple[float, ...]:
+        """Return the sliders' values for a run: its acceptance, c and K, an example's where one is unknown."""
+        timing = timing_of(trace.data, self.shelf)
+        alpha = figures_of(trace.data, timing)["acceptance_examined"]
+        return (
+            round(EXAMPLE["alpha"] if alpha is None else alpha, 2),
+            round(min(1.0, timing.c), 2) if timing else EXAMPLE["c"],
+            min(MOST_K, max(1, trace.data["settings"]["k"])),
+        )
+
+    def _known(self, trace: Trace, line: str, sliders: tuple[Any, ...], **more: Any) -> Update:
+        data, timing = trace.data, timing_of(trace.data, self.shelf)
+        figures, shares = figures_of(data, timing), shares_kept(data["steps"])
+        alpha, _, k = self._own(trace)
+        if data["settings"]["fault"]:
+            line = f"This run was made with a deliberate mistake ({data['settings']['fault']}): its acceptance is not the pair's."
+        return self._update(
+            status=messages.status(line),
+            cards=messages.panel(self._cards(data, figures, timing), lines=_provenance(data, timing)),
+            passes=_shown(passes_figure(timing.costs, int(k)) if timing else None),
+            positions=_shown(positions_figure(shares, alpha) if shares else None),
+            measure=gr.update(
+                interactive=data["settings"]["pair"] != TOY, value="Measure again" if timing and timing.here else "Measure this pair"
+            ),
+            **dict(zip(EXAMPLE, sliders, strict=True)),
+            **dict(zip(EXPLORED, self.explore(trace, *sliders), strict=True)),
+            **more,
+        )  # fmt: skip
+
+    def _update(self, **values: Any) -> Update:
+        return tuple(values.get(name, gr.skip()) for name in OUTPUTS)
+
+    def _cards(
+        self, data: Mapping[str, Any], figures: Mapping[str, Any], timing: Timing | None
+    ) -> list[Card]:
+        k = min(data["settings"]["k"], MOST_K)
+        return [
+            _acceptance_card(figures),
+            *_timing_cards(timing, k),
+            _passes_card(figures),
+            self._speedup_card(data, figures, timing),
+        ]
+
+    def _speedup_card(
+        self, data: Mapping[str, Any], figures: Mapping[str, Any], timing: Timing | None
+    ) -> Card:
+        here = data["run_id"] in self.shelf.made
+        measured = None if data["settings"]["pair"] == TOY else figures["speedup_measured"]
+        if measured is None:
+            note = "Press “Time the plain loop” under the run: it needs the same text without a draft."
+            return Card("measured speedup", None, (note,))
+        tone = "measured" if here else "recorded"
+        where = "measured here, in this process" if here else "recorded, not measured here"
+        modelled = (
+            f"From c, v and o: {figures['speedup_modelled']:.2f}×."
+            if timing and figures["speedup_modelled"]
+            else ""
+        )
+        return Card(f"{tone} speedup", f"{measured:.2f}×", tuple(filter(None, (modelled, where))), tone)
+
+    # --- what would be
+
+    def explore(self, trace: Trace | None, alpha: Any, c: Any, k: Any) -> Update:
+        """Draw the curves and the map for the sliders' acceptance, c and K; v and o are the pair's where they are known."""
+        alpha, c = real("The acceptance", alpha, 0, 1), real("c", c, 0, 1)
+        k = whole("K", k, 1, MOST_K)
+        timing = timing_of(trace.data, self.shelf) if trace else None
+        figures = figures_of(trace.data, timing) if trace else None
+        own = _own_point(figures, timing)
+        verify, rest = (timing.verify, timing.rest) if timing else (None, 0.0)
+        v = verify[k] if verify else 1.0
+        return (
+            tokens_figure(alpha, k, self._ran(trace, figures, "tokens_per_pass", "this run")),
+            speedup_figure(alpha, c, verify, rest, k, self._ran(trace, figures, "speedup_measured")),
+            map_figure(k, v, rest, (alpha, c), own),
+            messages.panel(lines=verdict(alpha, c, k, verify, rest)),
+        )  # fmt: skip
+
+    def _ran(
+        self, trace: Trace | None, figures: Mapping[str, Any] | None, name: str, words: str | None = None
+    ) -> Ran | None:
+        """Return a figure of the run on screen; a speedup of the toy, which has no forwards to time, is none."""
+        if trace is None or figures is None or figures[name] is None or not trace.data["settings"]["k"]:
+            return None
+        if words is None and trace.data["settings"]["pair"] == TOY:
+            return None
+        made = "measured" if trace.data["run_id"] in self.shelf.made else "recorded"
+        return Ran(min(trace.data["settings"]["k"], MOST_K), figures[name], words or made)
+
+    # --- measuring
+
+    def measure(self, request: gr.Request, trace: Trace | None) -> Iterator[Update]:
+        """Measure the costs of the pair on screen, now, and show them."""
+        visitor = str(request.session_hash)
+        events = self.shelf.claimed(visitor, "A measurement", self._measure(trace))
+        yield from refusing(events, lambda line: self._update(status=line))
+
+    def _measure(self, trace: Trace | None) -> Iterator[Update]:
+        if trace is None:
+            raise SpecVizError(NO_RUN)
+        if trace.data["settings"]["pair"] == TOY:
+            raise SpecVizError(f"{NO_FORWARDS} Run another pair first.")
+        for line in self.shelf.lines_until_loaded(_name(trace.data)):
+            yield self._update(status=messages.status(line, "busy"))
+        for line in self.shelf.lines_until_measured(self._pair(trace.data)):
+            yield self._update(status=messages.status(line, "busy"))
+        yield self._known(trace, "Measured just now.", self._own(trace))
+
+    def _pair(self, data: Mapping[str, Any]) -> Pair:
+        """Return a run's pair, which is loaded; raises SpecVizError where its draft is another one here."""
+        settings = data["settings"]
+        kind = one_of("draft", settings["draft"]["kind"], pairs.DRAFT_KINDS)
+        pair = self.shelf.pair_here(_name(data), kind, _agreement(settings["draft"]["name"]))
+        if pair.draft_name != settings["draft"]["name"]:
+            raise SpecVizError(
+                f"This trace's draft, {settings['draft']['name'][:40]}, is not here: run the pair here first."
+            )
+        return pair
+
+    # --- the sweep
+
+    def sweep(self, request: gr.Request, trace: Trace | None, prompt: Any, tokens: Any) -> Iterator[Update]:
+        """Run a prompt with every K at every temperature; what was measured stays when it ends early."""
+        visitor = str(request.session_hash)
+        events = self.shelf.claimed(visitor, "A sweep", self._sweep(visitor, trace, prompt, tokens))
+        yield from refusing(events, lambda line: (line, gr.skip(), *_buttons(going=False)))
+
+    def _sweep(self, visitor: str, trace: Trace | None, prompt: Any, tokens: Any) -> Iterator[Update]:
+        if trace is None:
+            raise SpecVizError(NO_RUN)
+        task, stopped = _task(trace.data["settings"], prompt, tokens), Event()
+        self._going[visitor] = stopped
+        try:
+            yield from self._run_cells(trace, task, stopped)
+        finally:
+            self._going.pop(visitor, None)
+
+    def _run_cells(self, trace: Trace, task: Task, stopped: Event) -> Iterator[Update]:
+        yield (messages.status("Getting ready.", "busy"), messages.panel(), *_buttons(going=True))
+        for line in self.shelf.lines_until_loaded(_name(trace.data)):
+            yield self._swept(line)
+        pair = self._pair(trace.data)
+        for line in self.shelf.lines_until_free(pair.name):
+            if stopped.is_set():
+                yield (messages.status("Stopped before the first cell."), gr.skip(), *_buttons(going=False))
+                return
+            yield self._swept(line)
+        try:
+            with self.shelf.unloading(pair.name):
+                yield from self._cells(pair, task, stopped)
+        finally:
+            self.shelf.free(pair.name)
+
+    def _cells(self, pair: Pair, task: Task, stopped: Event) -> Iterator[Update]:
+        begin, order, is_toy = time.monotonic(), cells(), pair.name == TOY
+        measured: list[Cell] = []
+
+        def may_go_on() -> bool:
+            return not stopped.is_set() and time.monotonic() - begin < SWEEP_S
+
+        for cell in sweep(pair, task, may_go_on, order):
+            measured.append(cell)
+            share = max(len(measured) / len(order), (time.monotonic() - begin) / SWEEP_S)
+            line = messages.status(f"{len(measured)} of {len(order)} cells", "busy", min(1.0, share))
+            yield (line, sweep_panel(measured, is_toy), gr.skip(), gr.skip())
+        line = f"{len(measured)} of {len(order)} cells measured"
+        if len(measured) < len(order):
+            line += ": stopped by you" if stopped.is_set() else ": the minute was over"
+        yield (messages.status(f"{line}."), sweep_panel(measured, is_toy), *_buttons(going=False))
+
+    def _swept(self, line: str) -> Update:
+        return (messages.status(line, "busy"), gr.skip(), gr.skip(), gr.skip())
+
+    def stop(self, request: gr.Request) -> None:
+        """Ask this visitor's sweep to end before its next step, if one is going."""
+        if stopped := self._going.get(str(request.session_hash)):
+            stopped.set()
+
+
+# --- figures and sentences --------------------------------------------------------------------------------------------
+
+
+def shares_kept(steps: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return, for i from 1, the share of the steps with i drafts or more that kept the first i."""
+    deepest = max((step["k"] for step in steps), default=0)
+    shares = []
+    for i in range(1, deepest + 1):
+        long = [step for step in steps if step["k"] >= i]
+        kept = sum(all(draft["state"] == "accepted" for draft in step["drafts"][:i]) for step in long)
+        shares.append(kept / len(long))
+    return shares
+
+
+def verdict(alpha: float, c: float, k: int, verify: Sequence[float] | None, rest: float) -> list[str]:
+    """Return what acceptance, c, v and o say about K, in sentences."""
+    v = verify[k] if verify else 1.0
+    speed = theory.speedup(alpha, k, c, v, rest)
+    best, gain = theory.best_k(alpha, c, verify, rest)
+    least = theory.break_even(k, c, v, rest)
+    costs = "with this pair's v and o" if verify else "if more rows and the rest cost nothing (v = 1, o = 0)"
+    first = f"K = {k} gives {speed:.2f}× {costs}: {_compared(speed)}."
+    second = f"The best is K = {best}: {gain:.2f}×." if best else "No K pays: plain decoding is the fastest."
+    third = (
+        f"K = {k} pays from an acceptance of {least:.2f} on."
+        if least is not None
+        else f"K = {k} never pays at these costs, even if every draft is kept."
+    )
+    return [f"{first} {second} {third}"]
+
+
+def _compared(speed: float) -> str:
+    if f"{speed:.2f}" == "1.00":
+        return "as fast as plain decoding"
+    return "faster than plain decoding" if speed > 1 else "slower than plain decoding"
+
+
+def _acceptance_card(figures: Mapping[str, Any]) -> Card:
+    if not figures["examined"]:
+        return Card("acceptance, α", "–", ("No draft was looked at in this run.",))
+    notes = [f"{figures['accepted']} kept of {figures['examined']} looked at, in this run."]
+    if figures["overlap_mean"] is not None:
+        notes.append(f"Mean overlap Σ min(p, q) = {figures['overlap_mean']:.2f}.")
+    return Card("acceptance, α", f"{figures['acceptance_examined']:.2f}", tuple(notes))
+
+
+def _timing_cards(timing: Timing | None, k: int) -> list[Card]:
+    titles = ("c, a draft forward", f"v, a pass over {k + 1} rows", "o, the rest of a step")
+    if timing is None:
+        return [Card(title, None, ("In units of one target row.",)) for title in titles]
+    costs = timing.costs
+    values = (timing.c, timing.verify[k], timing.rest)
+    times = (costs["draft_ms"], costs["target_ms"][k], costs["rest_ms"])
+    return [
+        Card(title, f"{value:.2f}", (f"{ms:.3g} ms; one target row takes {costs['target_ms'][0]:.3g} ms.", timing.where), timing.tone)
+        for title, value, ms in zip(titles, values, times, strict=True)
+    ]  # fmt: skip
+
+
+def _passes_card(figures: Mapping[str, Any]) -> Card:
+    if figures["tokens_per_pass"] is None:
+        return Card("tokens per target pass", "–", ("This run has no step.",))
+    notes = [f"{figures['tokens']} tokens in {figures['target_passes']} target passes."]
+    if figures["expected_tokens_per_pass"] is not None:
+        notes.append(f"Equation (1) gives {figures['expected_tokens_per_pass']:.2f}.")
+    return Card("tokens per target pass", f"{figures['tokens_per_pass']:.2f}", tuple(notes))
+
+
+def sweep_panel(measured: Sequence[Cell], is_toy: bool) -> str:
+    """Return the measured surface as a table, K across and temperature down, and which K to use."""
+    found = {(cell.temperature, cell.k): cell for cell in measured}
+    best = {(cell.temperature, cell.k) for cell in best_cells(measured)} if not is_toy else set()
+    rows = [
+        (f"{temperature:g}", [_grid_cell(found.get((temperature, k)), (temperature, k) in best, is_toy) for k in KS])
+        for temperature in TEMPERATURES
+    ]  # fmt: skip
+    caption = "Tokens per target pass, measured." if is_toy else "Speedup over the plain loop, measured here."
+    grid = Grid(caption, "temperature", [f"K {k}" for k in KS], rows)
+    return messages.panel(grid=grid, lines=advice(measured, is_toy))
+
+
+def _grid_cell(cell: Cell | None, best: bool, is_toy: bool) -> GridCell:
+    if cell is None:
+        return GridCell("·")
+    passes = f"{cell.tokens_per_pass:.2f}"
+    if is_toy:
+        return GridCell(passes, shade=_shade(cell.tokens_per_pass - 1, 4))
+    if cell.speedup is None:
+        return GridCell("–", f"{passes} a pass")
+    return GridCell(f"{cell.speedup:.2f}×", f"{passes} a pass", _shade(cell.speedup - 1, 1.5), best)
+
+
+def _shade(value: float, full: float) -> float:
+    return round(min(1.0, max(0.0, value / full)), 3)
+
+
+def advice(measured: Sequence[Cell], is_toy: bool) -> list[str]:
+    """Return which K to use at each temperature, in one sentence each."""
+    if is_toy:
+        return [f"{NO_FORWARDS} Which K pays needs a pair that has them."]
+    lines = []
+    for cell in best_cells(measured):
+        if cell.speedup is not None and cell.speedup > 1:
+            lines.append(
+                f"At temperature {cell.temperature:g} use K = {cell.k}: {cell.speedup:.2f}× the plain loop."
+            )
+        else:
+            lines.append(f"At temperature {cell.temperature:g} no K paid: the plain loop was faster.")
+    return [" ".join(lines)] if lines else []
+
+
+# --- small things -----------------------------------------------------------------------------------------------------
+
+
+def _provenance(data: Mapping[str, Any], timing: Timing | None) -> list[str]:
+    """Return what has to be said about where c, v and o come from."""
+    if data["settings"]["pair"] == TOY:
+        return [NO_FORWARDS]
+    if timing is None:
+        return [
+            "c, v and o have not been measured yet: press “Measure this pair”. Until then the curves take v = 1, o = 0."
+        ]
+    if timing.here:
+        return []
+    machine = data["machine"] or "an unknown machine"
+    return [f"○ came with the trace, from {machine}. For this machine press “Measure this pair”."]
+
+
+def _shown(figure: Any) -> Any:
+    return gr.update(visible=False) if figure is None else gr.update(value=figure, visible=True)
+
+
+def _own_point(figures: Mapping[str, Any] | None, timing: Timing | None) -> tuple[float, float] | None:
+    """Return (alpha, c) of the run on screen as the sliders have them, None where either is unknown."""
+    if figures is None or timing is None or figures["acceptance_examined"] is None:
+        return None
+    return round(figures["acceptance_examined"], 2), round(min(1.0, timing.c), 2)
+
+
+def _task(settings: Mapping[str, Any], prompt: Any, tokens: Any) -> Task:
+    low, high = TOKENS
+    return Task(
+        prompt=read_prompt(prompt),
+        sampling=Sampling(top_k=settings["top_k"], top_p=settings["top_p"]),
+        seed=settings["seed"],
+        chat=settings["chat"],
+        tokens=whole("The tokens of a cell", tokens, low, high),
+    )
+
+
+def _buttons(going: bool) -> tuple[Any, Any]:
+    return gr.update(visible=not going), gr.update(visible=going)
+
+
+def _name(data: Mapping[str, Any]) -> str:
+    """Return the name of a run's pair; raises SpecVizError where there is no such pair here."""
+    return one_of("pair", data["settings"]["pair"], pairs.CATALOGUE)
+
+
+def _agreement(draft: str) -> float:
+    """Return the agreement that a toy draft's name tells; every other draft has none, and any number does."""
+    if draft == TOY:
+        return 1.0
+    try:
+        return float(draft.removeprefix(f"{TOY}-"))
+    except ValueError:
+        return DEFAULT_AGREEMENT

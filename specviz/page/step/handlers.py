@@ -1,0 +1,520 @@
+"""What happens on the page: each handler checks first, then works, and answers a mistake with one sentence.
+
+A run is a generator: its steps may each be computed in another thread, and Stop is a flag that the run looks at
+between steps, because a cancelled event would lose what it had shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import aclosing
+from typing import Any
+
+import gradio as gr
+from anyio import to_thread
+
+from specviz import Pair, Trace
+from specviz.decoding.run import PlainRun, Run
+from specviz.errors import SpecVizError
+from specviz.models.pairs import CATALOGUE, DEFAULT_PAIR
+from specviz.models.toy import DEFAULT_AGREEMENT
+from specviz.page import messages
+from specviz.page.charts import speed_figure
+from specviz.page.choices import draft_choices, examples_of
+from specviz.page.gallery import Recorded, entry_of, open_recorded
+from specviz.page.link import NAMES, locked_in, values_in, values_of
+from specviz.page.server.runs import Runs, key_of
+from specviz.page.server.shelf import POLL_S, TOY, Shelf
+from specviz.page.server.zero import LentPlainRun, LentRun, start, start_branch, start_plain
+from specviz.page.settings import Settings, plain_options, read_settings
+from specviz.page.step.branch import Change, agreement_in, check_ids, loaded, read_branch
+from specviz.page.step.files import read_trace
+from specviz.page.step.share import export, refused
+from specviz.record.trace import Baseline
+
+MODEL = "model"
+MOST_WAITING = 64  # visitors whose runs wait for each other, or for the same run
+MADE_BEFORE = "It was made before with these settings, and kept."
+OUTPUTS = ("status", "player", "chart", "recorded", "plain", "trace", "run", "stop", "race", "shown")
+LIVE_EVERY_S = 0.15
+
+log = logging.getLogger(__name__)
+
+Update = tuple[Any, ...]
+
+
+class Waiting(tuple[Any, ...]):
+    """An update of somebody who waits: a little later it is asked for again."""
+
+
+def update(**parts: Any) -> Update:
+    """Return a value for every output of `OUTPUTS`, those not named left as they are."""
+    return tuple(parts.get(name, gr.skip()) for name in OUTPUTS)
+
+
+def working(line: str, stoppable: bool = True) -> Update:
+    """Say what is being done, with Stop in Run's place where there is something to stop."""
+    return update(
+        status=messages.status(line, "busy"),
+        run=gr.update(visible=not stoppable, interactive=False),
+        stop=gr.update(visible=stoppable),
+        race=gr.update(interactive=False),
+    )
+
+
+def written(what: str, tokens: int, asked: int) -> str:
+    """Return the status line of a run that has written some of the tokens asked for."""
+    return messages.status(f"{what}{tokens} of {asked} tokens", "busy", tokens / asked, tells=True)
+
+
+def at_rest(**parts: Any) -> Update:
+    """Put Run back in its place."""
+    return update(
+        run=gr.update(visible=True, interactive=True),
+        stop=gr.update(visible=False),
+        race=gr.update(interactive=True),
+        **parts,
+    )
+
+
+def _refused(line: str) -> Update:
+    return at_rest(status=line)
+
+
+def refusing(events: Iterable[Update], refused: Callable[[str], Update] = _refused) -> Iterator[Update]:
+    """Pass events on; where one fails, say so in one sentence and leave what is on screen as it is.
+
+    `refused` makes the last event from the status line that says it; without it, that of a run.
+    """
+    try:
+        yield from events
+    except SpecVizError as error:
+        yield refused(messages.status(str(error), "error"))
+    except Exception as error:
+        log.exception("a handler failed")
+        yield refused(
+            messages.status(f"SpecViz failed ({type(error).__name__}): the server's log says why.", "error")
+        )
+
+
+async def in_threads(events: Iterator[Update]) -> AsyncGenerator[Update, None]:
+    """Pass on events that are each made in a thread. Who waits holds no thread, so that a whole class can wait."""
+    try:
+        while (event := await to_thread.run_sync(next, events, None)) is not None:
+            yield event
+            if isinstance(event, Waiting):
+                await asyncio.sleep(POLL_S)
+    finally:
+        await _closed(events)
+
+
+async def _closed(events: Iterator[Update]) -> None:
+    """Close a generator, once the thread that may still be at work in it is done."""
+    while getattr(events, "gi_running", False):
+        await asyncio.sleep(POLL_S)
+    events.close()  # type: ignore[attr-defined]
+
+
+def described(values: Mapping[str, Any] | None) -> Update:
+    """Return the controls' values in the order of `NAMES`; None leaves them as they are."""
+    if values is None:
+        return tuple(gr.skip() for _ in NAMES)
+    pair = values["pair"]
+    updates: dict[str, Any] = dict(values)
+    if pair in CATALOGUE:
+        updates["draft"] = gr.update(choices=draft_choices(pair), value=values["draft"])
+    updates["agreement"] = gr.update(value=values["agreement"], visible=pair == TOY)
+    return tuple(updates[name] for name in NAMES)
+
+
+def locking(names: Collection[str], updates: Update) -> Update:
+    """Disable the controls that a lesson locks, in the updates of a page that opens (`OUTPUTS`, then `NAMES`)."""
+
+    def locked(value: Any) -> Any:
+        return {**(value if isinstance(value, dict) else gr.update(value=value)), "interactive": False}
+
+    return tuple(
+        locked(value) if name in names else value
+        for name, value in zip((*OUTPUTS, *NAMES), updates, strict=True)
+    )
+
+
+class Handlers:
+    """The page's handlers: they share the loaded pairs, and know which run belongs to which visitor."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self.runs = Runs()
+        self._running: dict[str, Run | LentRun | PlainRun | LentPlainRun] = {}
+        self._shown: dict[str, str] = {}
+        self._own: dict[str, str] = {}  # the key of the run that each visitor has made, and not found here
+        self._stopped: set[str] = set()
+
+    async def run(self, request: gr.Request, *values: Any) -> AsyncIterator[Update]:
+        """Run the settings `values` (in the order of `read_settings`) and show each step as it comes.
+
+        A run that was made before is shown at once, and one that another visitor is having made is waited for.
+        """
+        visitor = str(request.session_hash)
+        work = refusing(self.shelf.claimed(visitor, "A run", self._run(visitor, values)))
+        async with aclosing(in_threads(work)) as events:
+            async for event in events:
+                yield event
+
+    def _run(self, visitor: str, values: tuple[Any, ...]) -> Iterator[Update]:
+        settings = read_settings(*values)
+        yield self._ready(visitor)
+        if not (yield from self._waited(visitor, self.shelf.lines_until_loaded(settings.pair, 0))):
+            return
+        key = key_of(settings, self.shelf.pair(settings.pair, settings.draft, settings.agreement))
+        if self._own.get(visitor) == key:  # who runs the same again wants another measurement
+            self.runs.forget(key)
+        if not (yield from self._waited(visitor, self.runs.lines_until_settled(key))):
+            return
+        if kept := self.runs.find(key):
+            self._shown[visitor] = kept.data["run_id"]
+            yield self._whole(kept, f"{self._summary(kept)} {MADE_BEFORE}")
+            return
+        try:
+            yield from self._in_turn(visitor, settings.pair, lambda: self._decode(visitor, settings, key), 0)
+        finally:
+            self.runs.end(key)
+
+    def _ready(self, visitor: str) -> Update:
+        """Forget an earlier Stop, and say that something is about to happen."""
+        self._stopped.discard(visitor)
+        return working("Getting ready.")
+
+    def _waited(self, visitor: str, lines: Iterable[str]) -> Generator[Update, None, bool]:
+        """Show what is waited for; return whether it came, or else the visitor pressed Stop."""
+        for line in lines:
+            if visitor in self._stopped:
+                yield at_rest(status=messages.status("Stopped before the first step."))
+                return False
+            yield Waiting(working(line))
+        return True
+
+    def _in_turn(
+        self, visitor: str, pair: str, compute: Callable[[], Iterator[Update]], pause: float = POLL_S
+    ) -> Iterator[Update]:
+        """Wait until a pair is loaded and free, or the visitor stops; pass on what `compute` shows; free the pair."""
+        if not (yield from self._waited(visitor, self.shelf.lines_until_ready(pair, pause))):
+            return
+        try:
+            with self.shelf.unloading(pair):
+                try:
+                    yield from compute()
+                finally:
+                    self._running.pop(visitor, None)  # before the pair is let go: it holds the models
+        finally:
+            self.shelf.free(pair)
+
+    def _decode(self, visitor: str, settings: Settings, key: str) -> Iterator[Update]:
+        pair = self.shelf.pair(settings.pair, settings.draft, settings.agreement)
+        run = start(
+            pair, settings.prompt, costs=self.shelf.costs(pair.name, pair.draft_name), **settings.options()
+        )
+        yield from self._follow(visitor, run)
+        self.runs.keep(key, run.trace)
+        self._own[visitor] = key
+        yield self._whole(run.trace, self._summary(run.trace))
+
+    def _follow(self, visitor: str, run: Run | LentRun, what: str = "") -> Iterator[Update]:
+        """Compute a run while this visitor lets it; `what` says which run it is, for the status line."""
+        self._running[visitor] = run
+        self._shown[visitor] = run.trace.data["run_id"]
+        if visitor in self._stopped:
+            run.stop()
+        try:
+            yield from self._watch(run, what)
+        except SpecVizError:
+            if run.trace.data["steps"]:
+                yield self._whole(run.trace, "")
+            raise
+
+    def _watch(self, run: Run | LentRun, what: str) -> Iterator[Update]:
+        asked = run.trace.data["settings"]["max_new_tokens"]
+        sent, last = 0, time.monotonic()
+        for _ in run:
+            if time.monotonic() - last < LIVE_EVERY_S:
+                continue
+            line = written(what, run.trace.data["steps"][-1]["totals"]["tokens"], asked)
+            yield update(status=line, player=messages.live(run.trace, sent))
+            sent, last = len(run.trace.data["steps"]), time.monotonic()
+
+    def _summary(self, trace: Trace) -> str:
+        figures = trace.metrics
+        return f"{figures['tokens']} tokens in {figures['target_passes']} target passes."
+
+    def branch(self, request: gr.Request, asked: str, kept: Trace | None) -> Iterator[Update]:
+        """Compute the run on screen again from one changed random number on; `asked` as `read_branch` takes it."""
+        visitor = str(request.session_hash)
+        yield from refusing(self.shelf.claimed(visitor, "A branch", self._branch(visitor, asked, kept)))
+
+    def _branch(self, visitor: str, asked: str, kept: Trace | None) -> Iterator[Update]:
+        parent, change = read_branch(asked, kept)
+        name = parent.data["settings"]["pair"]
+        if name != TOY and name not in [pair.name for pair in self.shelf.loaded()]:
+            raise SpecVizError(f"The pair {name} is not loaded here: run it once, then run the branch.")
+        yield self._ready(visitor)
+        yield from self._in_turn(visitor, name, lambda: self._decode_branch(visitor, parent, change))
+
+    def _decode_branch(self, visitor: str, parent: Trace, change: Change) -> Iterator[Update]:
+        given = parent.data["settings"]
+        pair = self.shelf.pair(given["pair"], given["draft"]["kind"], agreement_in(parent))
+        check_ids(parent, pair.target.vocab)
+        run = start_branch(pair, parent, **change._asdict())
+        yield from self._follow(visitor, run, "branch: ")
+        yield self._whole(run.trace, f"Branch: {self._summary(run.trace)}")
+
+    def race(self, request: gr.Request, *values: Any) -> Iterator[Update]:
+        """Run both loops with the settings `values`, one after the other, and show them with their times."""
+        visitor = str(request.session_hash)
+        yield from refusing(self.shelf.claimed(visitor, "A race", self._race(visitor, values)))
+
+    def _race(self, visitor: str, values: tuple[Any, ...]) -> Iterator[Update]:
+        settings = read_settings(*values)
+        yield self._ready(visitor)
+        yield from self._in_turn(visitor, settings.pair, lambda: self._run_both(visitor, settings))
+
+    def _run_both(self, visitor: str, settings: Settings) -> Iterator[Update]:
+        pair = self.shelf.pair(settings.pair, settings.draft, settings.agreement)
+        costs = self.shelf.costs(pair.name, pair.draft_name)
+        run = start(pair, settings.prompt, costs=costs, **settings.options())
+        yield from self._follow(visitor, run, "race, speculative loop first: ")
+        plain = start_plain(pair, settings.prompt, **plain_options(run.trace.data["settings"]))
+        self._running[visitor] = plain
+        if visitor in self._stopped:
+            plain.stop()
+        try:
+            yield from self._watch_plain(plain, settings.max_new_tokens)
+        except SpecVizError:
+            yield self._whole(run.trace, "")
+            raise
+        if not plain.token_ids:
+            yield self._whole(
+                run.trace, "The race was stopped before the plain loop's turn: this is what was run."
+            )
+            return
+        timed = self._timed(run.trace, pair, plain.baseline)
+        stopped = "The plain loop was stopped: this is what was run. " if visitor in self._stopped else ""
+        yield self._whole(
+            timed, f"{stopped}{self._plain_words(timed)}", race={"ms": plain.ms, "stopped": bool(stopped)}
+        )
+
+    def _watch_plain(self, plain: PlainRun | LentPlainRun, asked: int) -> Iterator[Update]:
+        last = 0.0
+        for _ in plain:
+            if time.monotonic() - last >= LIVE_EVERY_S:
+                yield update(status=written("race, now the plain loop: ", len(plain.token_ids), asked))
+                last = time.monotonic()
+
+    def _timed(self, trace: Trace, pair: Pair, baseline: Baseline) -> Trace:
+        """Return a trace with what the plain loop did, and with the pair's timings where they have come since."""
+        costs = trace.data["costs"] or self.shelf.costs(pair.name, pair.draft_name)
+        timed = Trace(
+            {**trace.data, "tokens": dict(trace.data["tokens"]), "baseline": baseline, "costs": costs}
+        )
+        timed.name_tokens(pair.target.pieces)
+        return timed
+
+    def _plain_words(self, timed: Trace) -> str:
+        baseline = timed.data["baseline"]
+        return f"The plain loop took {baseline['ms'] / 1e3:.1f} s for {baseline['tokens']} tokens."
+
+    async def tell_loaded(self) -> AsyncIterator[str]:
+        """Tell what is loaded, see `loaded`, and again when the default pair is."""
+        yield loaded(self.shelf)
+        load = self.shelf.begun(DEFAULT_PAIR)
+        if load and not load.done.is_set():
+            while not load.done.is_set():
+                await asyncio.sleep(POLL_S)
+            yield loaded(self.shelf)
+
+    def _whole(
+        self,
+        trace: Trace,
+        line: str,
+        ours: bool = True,
+        entry: Recorded | None = None,
+        race: Mapping[str, Any] | None = None,
+        linked: bool = False,
+    ) -> Update:
+        """Show a whole run; only one of `ours`, made here, can be compared with the plain loop.
+
+        One that is only `linked` to was made for somebody else, so that nobody has seen its end yet. `race` holds the milliseconds at which the plain loop's tokens were there, and whether it was stopped.
+        """
+        if ours:
+            self.shelf.made.append(trace.data["run_id"])
+        return at_rest(
+            status=messages.status(line, tells=ours),
+            player=messages.finished(trace, entry, ours and not linked, race),
+            chart=gr.update(value=speed_figure(trace.data), visible=True),
+            recorded=entry and entry.name,
+            plain=gr.update(
+                interactive=ours and trace.data["settings"]["pair"] != TOY and trace.data["baseline"] is None
+            ),
+            trace=trace if ours else None,
+            shown=trace,
+        )
+
+    def show_made(self, request: gr.Request, trace: Trace, line: str) -> Update:
+        """Show a run that a lab has made."""
+        self._shown[str(request.session_hash)] = trace.data["run_id"]
+        return self._whole(trace, line)
+
+    def leave(self, request: gr.Request) -> None:
+        """Forget a visitor who closed the page."""
+        self.stop(request)
+        self._shown.pop(str(request.session_hash), None)
+        self._own.pop(str(request.session_hash), None)
+        self._stopped.discard(str(request.session_hash))
+
+    def stop(self, request: gr.Request) -> None:
+        """Ask this visitor's run to end before its next step, or before its first."""
+        visitor = str(request.session_hash)
+        self._stopped.add(visitor)
+        if run := self._running.get(visitor):
+            run.stop()
+
+    async def add_costs(self, request: gr.Request, trace: Trace | None) -> AsyncIterator[Update]:
+        """Once a pair's timings have been measured, show what they say about the run on screen."""
+        yield update()  # a generator that yields nothing would empty every output
+        if trace is None or trace.data["costs"]:
+            return
+        key = (trace.data["settings"]["pair"], trace.data["settings"]["draft"]["name"])
+        while self.shelf.is_measuring(*key):
+            await asyncio.sleep(POLL_S)
+            if self._shown.get(str(request.session_hash)) != trace.data["run_id"]:
+                return
+        if costs := self.shelf.costs(*key):
+            timed = Trace({**trace.data, "costs": costs})
+            yield self._whole(timed, f"{self._summary(timed)} The timings of this pair are in.")
+
+    def time_plain_loop(self, trace: Trace | None) -> Iterator[Update]:
+        """Run the plain loop with the settings of the run on screen, and show the measured speedup."""
+        yield from refusing(self._time_plain_loop(trace))
+
+    def _time_plain_loop(self, trace: Trace | None) -> Iterator[Update]:
+        if trace is None:
+            raise SpecVizError("There is no run to compare with: press Run first.")
+        yield working("Running the plain loop with the same settings.", stoppable=False)
+        given = trace.data["settings"]
+        pair = self.shelf.pair(given["pair"], given["draft"]["kind"], DEFAULT_AGREEMENT)
+        for line in self.shelf.lines_until_free(pair.name):
+            yield working(line, stoppable=False)
+        try:
+            with self.shelf.unloading(pair.name):
+                plain = start_plain(pair, trace.data["prompt"]["text"], **plain_options(given))
+                for _ in plain:
+                    pass
+        finally:
+            self.shelf.free(pair.name)
+        timed = self._timed(trace, pair, plain.baseline)
+        yield self._whole(timed, self._plain_words(timed), race={"ms": plain.ms, "stopped": False})
+
+    def open_trace(self, request: gr.Request, path: str) -> Update:
+        """Show a trace from a file, JSON or CSV."""
+        self._shown.pop(str(request.session_hash), None)
+        return next(refusing(self._opened(path)))
+
+    def _opened(self, path: str) -> Iterator[Update]:
+        trace = read_trace(path)
+        try:
+            if not trace.data["settings"]["fault"]:
+                trace.to_csv()  # whoever opens a file may export it
+            yield self._whole(trace, "Opened from a file.", ours=False)
+        except (LookupError, TypeError, ValueError, ArithmeticError):
+            raise SpecVizError("The trace is damaged: its numbers can't be read.") from None
+
+    def show_recorded(self, request: gr.Request, name: str) -> Update:
+        """Show a run of the gallery, and let the controls describe it."""
+        self._shown.pop(str(request.session_hash), None)
+        return self._recorded(name)
+
+    def _recorded(self, name: str, drawn: bool = False) -> Update:
+        try:
+            trace, entry = open_recorded(name), entry_of(name)
+        except SpecVizError as error:
+            return (*at_rest(status=messages.status(str(error), "error")), *described(None))
+        shown = list(self._whole(trace, "", ours=False, entry=entry))
+        if drawn:
+            shown[OUTPUTS.index("player")] = gr.skip()
+        return (*shown, *described(values_of(trace.data)))
+
+    def describe(self, run: str | None) -> Update:
+        """Return the controls as they were for the run on screen, which the browser names: one press goes back."""
+        return described(json.loads(run)) if run else described(None)
+
+    def follow_link(self, first_pair: str, opening: str | None) -> Callable[[gr.Request], Update]:
+        """Return what restores the page from a link's query string, without starting a run."""
+
+        def restore(request: gr.Request) -> Update:
+            query = dict(request.query_params)
+            return locking(locked_in(query), linked(request, query))
+
+        def linked(request: gr.Request, query: Mapping[str, str]) -> Update:
+            name = query.get("recorded") or (None if "prompt" in query else opening)
+            if name:
+                return self._recorded(name, drawn=name == opening)
+            if not any(each in query for each in NAMES):
+                return (*update(), *described(None))
+            try:
+                values = values_in(query, first_pair)
+                kept = self._kept(read_settings(*(values[each] for each in NAMES)))
+            except SpecVizError as error:
+                return (*update(status=messages.status(str(error), "error")), *described(None))
+            if kept:
+                self._shown[str(request.session_hash)] = kept.data["run_id"]
+                shown = self._whole(kept, f"{self._summary(kept)} {MADE_BEFORE}", linked=True)
+                return (*shown, *described(values))
+            line = "The link's settings are in the controls: press Run."
+            return (*update(status=messages.status(line)), *described(values))
+
+        return restore
+
+    def _kept(self, settings: Settings) -> Trace | None:
+        """Return the run with these settings where it has been made; nothing is loaded or run for it."""
+        if settings.pair not in [pair.name for pair in self.shelf.loaded()]:
+            return None
+        return self.runs.find(
+            key_of(settings, self.shelf.pair(settings.pair, settings.draft, settings.agreement))
+        )
+
+    def export(self, asked: str, kept: Trace | None) -> str:
+        """Return the run on screen as a file, see `share.export`, or why there is none."""
+        try:
+            return export(asked, kept)
+        except SpecVizError as error:
+            return refused(str(error))
+
+    async def greet(self) -> AsyncIterator[str]:
+        """Tell how the default pair's loading goes, from the page's opening until it is done."""
+        load = self.shelf.begun(DEFAULT_PAIR)
+        while load and not load.done.is_set():
+            yield messages.status(f"{load.line} The toy works at once.", "busy")
+            await asyncio.sleep(POLL_S)
+        yield messages.status(load.last_word() if load else "")
+
+    def choose_pair(self, name: str) -> tuple[Any, ...]:
+        """Return a pair's own prompt, drafts and examples, and whether it has the toy's knob."""
+        drafts, examples = draft_choices(name), examples_of(name)
+        return (
+            examples[0],
+            gr.update(choices=drafts, value=drafts[0][1]),
+            gr.update(choices=examples, value=None),
+            gr.update(visible=name == TOY),
+        )

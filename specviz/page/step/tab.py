@@ -1,0 +1,222 @@
+"""The tab "Step through": a row of controls, then the run. Layout only; what happens is in `handlers`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from specviz.page import gallery, messages, parts
+from specviz.page.choices import draft_choices, examples_of, pair_choices
+from specviz.page.link import default_values, values_of
+from specviz.page.settings import CHAT
+from specviz.page.step.handlers import MODEL, MOST_WAITING, Handlers
+
+PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
+TELL_CONTROLS = """(...values) => {
+  window.specvizControls = values;
+  window.dispatchEvent(new CustomEvent('specviz:controls'));
+}"""
+# The player says what to change of which run; it sees the button's press and knows when all is done.
+TELL_LOADED = """(loaded) => {
+  window.specvizLoaded = loaded;
+  window.dispatchEvent(new CustomEvent('specviz:loaded'));
+}"""
+ASK_BRANCH = "(_, kept) => [window.specvizBranch ?? '', kept]"
+AT_REST = "() => { window.dispatchEvent(new CustomEvent('specviz:rest')); }"
+ASK_EXPORT = "(_, kept) => [window.specvizExport ?? '', kept]"
+# Gradio's menu has no placeholder of its own: what it is would not be said while a run of one's own is on screen
+NAME_RECORDED = "() => { const menu = document.querySelector('#recorded input'); if (menu) menu.placeholder = 'Recorded runs'; }"
+RUN_ON_SCREEN = "() => [window.specvizRun ? JSON.stringify(window.specvizRun) : null]"
+
+
+class Controls(NamedTuple):
+    """The settings, in the order in which `read_settings` takes them."""
+
+    prompt: gr.Textbox
+    pair: gr.Dropdown
+    draft: gr.Dropdown
+    k: gr.Slider
+    temperature: gr.Slider
+    top_k: gr.Number
+    top_p: gr.Number
+    max_new_tokens: gr.Number
+    seed: gr.Number
+    chat: gr.Dropdown
+    agreement: gr.Slider
+
+
+class Buttons(NamedTuple):
+    """What chooses, starts and stops a run."""
+
+    recorded: gr.Dropdown
+    examples: gr.Dropdown
+    back: gr.Button
+    run: gr.Button
+    stop: gr.Button
+    race: gr.Button
+    branch: gr.Button
+
+
+class Screen(NamedTuple):
+    """What the first tab shows, for the labs: the trace on screen (None while there is none), what draws it, the controls."""
+
+    shown: gr.State
+    outputs: list[Any]
+    described: list[Any]
+
+
+class Tools(NamedTuple):
+    """What stands in the bar at the top: how it goes, and a button for files that a visitor brings."""
+
+    status: gr.HTML
+    opened: gr.UploadButton
+
+
+def tools() -> Tools:
+    """Lay out the status line and the button; what a visitor takes away is in the player's dialog Share."""
+    return Tools(
+        parts.status_line("status"),
+        gr.UploadButton("Open a trace", elem_id="open", size="sm"),  # `read_trace` says which files it takes
+    )
+
+
+def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, opening: str | None) -> Screen:
+    """Lay out the tab and connect it; it opens on the recorded run `opening` where there is one."""
+    trace, shown, first = None, None, default_values(first_pair)
+    if opening:
+        trace = gallery.open_recorded(opening)
+        first |= values_of(trace.data)
+        shown = messages.finished(trace, gallery.entry_of(opening))
+    controls, buttons = _controls(first, opening)
+    player = parts.player(shown)
+    with gr.Column(elem_id="figures"):
+        plain = gr.Button("Time the plain loop", elem_id="plain", size="sm", interactive=False)
+        chart = gr.Plot(show_label=False, container=False, elem_id="chart", visible=False)
+    trace_state, shown_state = gr.State(None), gr.State(trace)
+    bridge = gr.Textbox(visible="hidden", elem_id="bridge")
+    outputs = [
+        bar.status, player, chart, buttons.recorded, plain, trace_state, buttons.run, buttons.stop, buttons.race,
+        shown_state,
+    ]  # fmt: skip
+    ran = _connect_runs(handlers, controls, buttons, plain, trace_state, outputs)
+    latest = {"trigger_mode": "always_last", **PRIVATE}
+    bar.opened.upload(handlers.open_trace, [bar.opened], outputs, **latest)
+    buttons.recorded.input(handlers.show_recorded, [buttons.recorded], [*outputs, *controls], **latest)
+    buttons.back.click(handlers.describe, [bridge], list(controls), js=RUN_ON_SCREEN, **PRIVATE)
+    _connect_share(handlers, bridge, trace_state)
+    _connect_branch_and_race(page, ran, handlers, controls, buttons, bridge, trace_state, outputs)
+    _connect_menus(handlers, controls, buttons)
+    gr.on([each.change for each in controls], None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
+    page.load(None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
+    page.load(None, None, None, js=NAME_RECORDED, **PRIVATE)
+    page.load(handlers.follow_link(first_pair, opening), None, [*outputs, *controls], **PRIVATE)
+    return Screen(shown_state, outputs, list(controls))
+
+
+def _connect_runs(
+    handlers: Handlers,
+    controls: Controls,
+    buttons: Buttons,
+    plain: gr.Button,
+    trace: gr.State,
+    outputs: list[Any],
+) -> Any:
+    model = {"concurrency_id": MODEL, "concurrency_limit": 1, **PRIVATE}
+    ran = gr.on(  # they wait for each other in the handler, where they can be stopped
+        [buttons.run.click, controls.prompt.submit],
+        handlers.run,
+        list(controls),
+        outputs,
+        trigger_mode="always_last",
+        concurrency_limit=MOST_WAITING,
+        **PRIVATE,
+    )
+    ran.then(handlers.add_costs, [trace], outputs, concurrency_limit=None, **PRIVATE)
+    buttons.stop.click(handlers.stop, None, None, queue=False, **PRIVATE)
+    plain.click(handlers.time_plain_loop, [trace], outputs, **model)
+    return ran
+
+
+def _connect_branch_and_race(
+    page: gr.Blocks,
+    ran: Any,
+    handlers: Handlers,
+    controls: Controls,
+    buttons: Buttons,
+    bridge: gr.Textbox,
+    trace: gr.State,
+    outputs: list[Any],
+) -> None:
+    model = {"concurrency_id": MODEL, "concurrency_limit": 1, **PRIVATE}
+    branched = buttons.branch.click(handlers.branch, [bridge, trace], outputs, js=ASK_BRANCH, **model)
+    raced = buttons.race.click(handlers.race, list(controls), outputs, **model)
+    for ended in (branched, raced):
+        ended.then(None, None, None, js=AT_REST, **PRIVATE)
+    loaded = gr.Textbox(visible="hidden", elem_id="loaded")
+    loaded.change(None, [loaded], None, js=TELL_LOADED, **PRIVATE)
+    for tell in (page.load, ran.then, branched.then, raced.then):
+        tell(handlers.tell_loaded, None, [loaded], concurrency_limit=None, **PRIVATE)
+
+
+def _connect_share(handlers: Handlers, bridge: gr.Textbox, trace: gr.State) -> None:
+    wanted = gr.Button("Export", elem_id="export", visible="hidden")
+    wanted.click(
+        handlers.export, [bridge, trace], [parts.download()], js=ASK_EXPORT,
+        trigger_mode="multiple", **PRIVATE,
+    )  # fmt: skip
+
+
+def _connect_menus(handlers: Handlers, controls: Controls, buttons: Buttons) -> None:
+    controls.pair.input(
+        handlers.choose_pair,
+        [controls.pair],
+        [controls.prompt, controls.draft, buttons.examples, controls.agreement],
+        **PRIVATE,
+    )
+    buttons.examples.input(
+        None, [buttons.examples], [controls.prompt], js="(example) => example", api_visibility="private"
+    )
+
+
+def _controls(first: Mapping[str, Any], opening: str | None) -> tuple[Controls, Buttons]:
+    pair = first["pair"]
+    with gr.Row(elem_classes="sv-row sv-ask", elem_id="ask"):
+        recorded = gr.Dropdown(gallery.menu(), value=opening, label="Recorded", elem_id="recorded", filterable=False,
+                               visible=bool(gallery.menu()))  # fmt: skip
+        prompt = gr.Textbox(
+            first["prompt"], label="Prompt", lines=1, max_lines=4, elem_id="prompt", submit_btn=False
+        )
+        k = gr.Slider(0, 16, first["k"], step=1, label="K", elem_id="k", buttons=[])
+        temperature = gr.Slider(
+            0, 2, first["temperature"], step=0.05, label="Temperature", elem_id="temperature", buttons=[]
+        )
+        more, picked = _more(first, pair)
+        back = gr.Button("↩ undo", elem_id="back")
+        run = gr.Button("Run", variant="primary", elem_id="run")
+        stop = gr.Button("Stop", elem_id="stop", visible=False)
+        race = gr.Button("Race", elem_id="race")
+        branch = gr.Button("Run this branch", elem_id="branch", visible="hidden")
+    return Controls(prompt, k=k, temperature=temperature, **more), Buttons(
+        recorded, picked, back, run, stop, race, branch
+    )
+
+
+def _more(first: Mapping[str, Any], pair: str) -> tuple[dict[str, Any], gr.Dropdown]:
+    with gr.Accordion("More", open=False, elem_id="more"), gr.Row(elem_classes="sv-row sv-more"):
+        more = {
+            "pair": gr.Dropdown(pair_choices(), value=pair, label="Pair", elem_id="pair", filterable=False),
+            "draft": gr.Dropdown(draft_choices(pair), value=first["draft"], label="Draft", elem_id="draft", filterable=False),
+            "top_k": gr.Number(first["top_k"], label="Top-k (0 is off)", elem_id="top_k"),
+            "top_p": gr.Number(first["top_p"], label="Top-p", elem_id="top_p", step=0.05),
+            "max_new_tokens": gr.Number(first["max_new_tokens"], label="New tokens", elem_id="max_new_tokens"),
+            "seed": gr.Number(first["seed"], label="Seed", elem_id="seed"),
+            "chat": gr.Dropdown(list(CHAT), value=first["chat"], label="Prompt is read", elem_id="chat", filterable=False),
+            "agreement": gr.Slider(0, 1, first["agreement"], step=0.05, label="Agreement of the toy draft", elem_id="agreement",
+                                   visible=pair == "toy", buttons=[]),
+        }  # fmt: skip
+        picked = gr.Dropdown(
+            examples_of(pair), value=None, label="Example prompts", elem_id="examples", filterable=False
+        )
+    return more, picked

@@ -1,0 +1,82 @@
+"""A trace as plain text for the shell: the token grid and the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from specviz.record.trace import Trace
+
+GLYPHS = {"accepted": "✓", "rejected": "✗", "discarded": "○", "residual": "↻", "bonus": "+"}
+LEGEND = "✓ accepted  ✗ rejected  ○ discarded, never examined  ↻ residual (replacement)  + bonus"
+LONGEST_TOKEN = 18
+
+
+def visible(text: str) -> str:
+    """Return a token's text on one line: space ␣, line break ↵, tab ⇥, other control characters and bytes escaped."""
+    shown = text.replace(" ", "␣").replace("\n", "↵").replace("\t", "⇥") or "∅"
+    return "".join(mark if mark.isprintable() else _escaped(mark) for mark in shown)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"<0x{code - 0xDC00:02X}>" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
+
+
+def grid(trace: Trace) -> Iterator[str]:
+    """Yield the lines of the token grid: for each step its drafts, the verdicts with their numbers, and the final draw."""
+    tokens = trace.data["tokens"]
+    for step in trace.data["steps"]:
+        yield f"step {step['step']}: {_yield(step)}"
+        for position, draft in enumerate(step["drafts"], start=1):
+            yield f"  {position:>2} {_cell(draft['state'], tokens[str(draft['id'])])} {_numbers(draft)}"
+        for final in (step["final"], step["extra"]):
+            if final is not None:
+                yield f"   = {_cell(final['kind'], tokens[str(final['id'])])} {_final_numbers(final, bool(step['drafts']))}"
+    yield LEGEND
+
+
+def _yield(step: Mapping[str, Any]) -> str:
+    if not step["drafts"]:
+        return "1 token for one target pass (nothing drafted)"
+    accepted = sum(draft["state"] == "accepted" for draft in step["drafts"])
+    emitted = accepted + sum(final is not None for final in (step["final"], step["extra"]))
+    return f"{emitted} token{'s' if emitted != 1 else ''} for one target pass ({accepted} of {step['k']} drafts accepted)"
+
+
+def _cell(state: str, text: str) -> str:
+    token = visible(text)
+    token = token if len(token) <= LONGEST_TOKEN else token[: LONGEST_TOKEN - 1] + "…"
+    return f"{GLYPHS[state]} {token:<{LONGEST_TOKEN}}"
+
+
+def _numbers(draft: Mapping[str, Any]) -> str:
+    if draft["coin"] is None:
+        return f"q {draft['q']:.3f}"
+    sign = "<" if draft["state"] == "accepted" else "≥"
+    ratio = min(1.0, draft["p"] / draft["q"]) if draft["q"] else 1.0
+    return f"q {draft['q']:.3f}  p {draft['p']:.3f}  coin {draft['coin']:.3f} {sign} min(1, p/q) {ratio:.3f}"
+
+
+def _final_numbers(final: Mapping[str, Any], drafted: bool) -> str:
+    if final["kind"] == "residual":
+        return f"drawn from norm(max(0, p − q)), mass {final['mass']:.3f}"
+    return f"p {final['p']:.3f}" + ("" if drafted else "  the target's own draw, nothing drafted")
+
+
+def summary(trace: Trace) -> Iterator[str]:
+    """Yield the lines of a run's figures, each with its definition; what was not measured is said to be so."""
+    figures = trace.metrics
+    yield f"{figures['tokens']} tokens, {figures['target_passes']} target passes, {figures['draft_passes']} draft passes; stopped: {trace.data['stop']}"
+    expected = _figure(figures["expected_tokens_per_pass"])
+    yield f"tokens per target pass {_figure(figures['tokens_per_pass'])} (theory at this acceptance rate: {expected})"
+    yield (
+        f"acceptance rate {_figure(figures['acceptance_examined'])} of {figures['examined']} examined, "
+        f"{_figure(figures['acceptance_drafted'])} of {figures['drafted']} drafted, "
+        f"mean overlap Σ min(p, q) {_figure(figures['overlap_mean'])}"
+    )
+    yield f"speedup modelled {_figure(figures['speedup_modelled'], '×')}, measured {_figure(figures['speedup_measured'], '×')}"
+
+
+def _figure(value: float | None, unit: str = "") -> str:
+    return "not measured" if value is None else f"{value:.3f}{unit}"

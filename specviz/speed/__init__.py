@@ -1,0 +1,1 @@
+"""What speculation costs and buys on this machine: costs, sweeps, held-out acceptance, the bench."""
