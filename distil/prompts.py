@@ -11,7 +11,7 @@ import random
 import re
 from functools import lru_cache
 
-from specviz.speed.acceptance import held_out_prompts
+from specviz.speed.held_out import held_out_prompts
 
 NEAR = 0.7  # share of a held-out prompt's word pairs in another prompt from which they count as the same
 

@@ -19,7 +19,7 @@ from typing import Any
 from specviz import Pair, Sampling, Trace, autoregress, decode, load_pair, measure_costs, start, with_draft
 from specviz.decoding.coins import Coins
 from specviz.errors import SpecVizError
-from specviz.record.trace import Costs
+from specviz.record.shape import Costs
 
 FOLDER = Path(__file__).resolve().parents[1] / "assets" / "gallery"
 K = 4

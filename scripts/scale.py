@@ -23,14 +23,14 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 
 from specviz.__main__ import quiet
-from specviz.decoding.run import DEFAULT_K, DEFAULT_SEED, encode
+from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, encode
 from specviz.decoding.sampling import Sampling
 from specviz.models.devices import best_dtype
 from specviz.models.loaded import wrap
 from specviz.models.pairs import Pair, load_pair
-from specviz.speed.acceptance import held_out_prompts
 from specviz.speed.bench.engines import Timed, Workload, plain_loop, speculative_loop
 from specviz.speed.bench.prompts import TEXTS, random_ids
+from specviz.speed.held_out import held_out_prompts
 
 WORK = Workload(Sampling(), 64, DEFAULT_SEED)
 VALUES = {

@@ -17,7 +17,7 @@ from typing import Literal
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from specviz import Trace
-from specviz.models import pairs
+from specviz.models import catalogue
 from specviz.page import gallery
 from specviz.page.launch import launch
 from specviz.page.page import build_page
@@ -184,7 +184,7 @@ def main(folder: Path | None = None) -> None:
     shots = README if folder is None else README | MODES
     place = folder or ROOT / "docs"
     place.mkdir(parents=True, exist_ok=True)
-    blocks = build_page(Shelf(), pairs.DEFAULT_PAIR, gallery.entries()[0].name)
+    blocks = build_page(Shelf(), catalogue.DEFAULT_PAIR, gallery.entries()[0].name)
     _, address, _ = launch(blocks, server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

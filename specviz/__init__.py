@@ -6,8 +6,10 @@
 8
 """
 
+from specviz.decoding.branch import resume, start_branch
+from specviz.decoding.plain import autoregress
 from specviz.decoding.rules import EXACT, Rules
-from specviz.decoding.run import Run, autoregress, decode, resume, start, start_branch
+from specviz.decoding.run import Run, decode, start
 from specviz.decoding.sampling import Sampling
 from specviz.errors import SpecVizError
 from specviz.exactness.replay import replay

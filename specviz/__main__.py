@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from specviz import Sampling, autoregress, decode, measure_costs, replay
-from specviz.decoding.run import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
+from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
 from specviz.exactness.findings import HEAD, Finding, as_json, complaints, findings, law_table, line
-from specviz.models.pairs import Pair, catalogue, fetch_pair, load_pair
+from specviz.models.catalogue import catalogue, fetch_pair
+from specviz.models.pairs import Pair, load_pair
+from specviz.record.files import write_file
 from specviz.record.text import grid, summary
-from specviz.record.trace import Trace, write_file
+from specviz.record.trace import Trace
 from specviz.speed.acceptance import draft_quality, report
 from specviz.speed.bench import BENCH_TOKENS, bench, table
 

@@ -9,44 +9,30 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 from uuid import uuid4
 
 import torch
 
 from specviz.decoding import recording
-from specviz.decoding.coins import Address, Coins, check_overrides, check_seed
-from specviz.decoding.drafters import UNLIMITED
+from specviz.decoding.coins import Coins, check_overrides, check_seed
+from specviz.decoding.options import (
+    DEFAULT_K,
+    DEFAULT_SEED,
+    DEFAULT_TOKENS,
+    Options,
+    check_k,
+    check_length,
+    check_room,
+    encode,
+)
 from specviz.decoding.rules import EXACT, Rules
-from specviz.decoding.sampling import Sampling, cumulative, draw, warp
+from specviz.decoding.sampling import Sampling
 from specviz.decoding.step import Verdict, speculate
-from specviz.errors import SpecVizError
-from specviz.models.cursors import Cursor
 from specviz.models.devices import RAN_OUT, memory_errors
-from specviz.models.loaded import LoadedModel
 from specviz.models.pairs import Pair
-from specviz.record.trace import Baseline, Costs, Trace, new_trace
-
-MAX_K = 16
-DEFAULT_K = 4
-DEFAULT_TOKENS = 64
-DEFAULT_SEED = 7
-
-
-class Options(TypedDict, total=False):
-    """What `start` and `decode` take by name, with the same defaults in Python, in the shell and on the page."""
-
-    k: int
-    max_new_tokens: int
-    sampling: Sampling
-    seed: int
-    chat: bool | None
-    label: str
-    overrides: Mapping[Address, float]
-    rules: Rules
-    costs: Costs | None
-    baseline: Baseline | None
-
+from specviz.record.shape import new_record
+from specviz.record.trace import Trace
 
 # --- the run ----------------------------------------------------------------------------------------------------------
 
@@ -174,17 +160,6 @@ def _reason(k: int, drafted: int, limits: Mapping[str, int]) -> str | None:
     return next((name for name, allowed in limits.items() if max(0, allowed) == drafted), "proposals")
 
 
-def check_room(sequence: Sequence[int], target_limit: int, draft_limit: int, prompt_length: int) -> None:
-    """Raise SpecVizError where a prompt does not leave room for one token in either model's context."""
-    limit = min(target_limit, draft_limit)
-    if prompt_length >= limit:
-        which = "target" if target_limit <= draft_limit else "draft"
-        raise SpecVizError(
-            f"The prompt has {prompt_length} tokens, but the {which} model reads at most {limit}, the new ones included: "
-            "shorten the prompt."
-        )
-
-
 # --- the public face --------------------------------------------------------------------------------------------------
 
 
@@ -199,30 +174,32 @@ def start(pair: Pair, prompt: str | Sequence[int], **options: Unpack[Options]) -
     ids, text, chat = encode(pair.target, prompt, options.get("chat"))
     rules = options.get("rules", EXACT)
     overrides = check_overrides(options.get("overrides") or {})
-    trace = new_trace(
-        run_id=uuid4().hex[:12],
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        settings={
-            "label": options.get("label", ""),
-            "pair": pair.name,
-            "draft": {"kind": pair.draft_kind, "name": pair.draft_name},
-            "k": check_k(options.get("k", DEFAULT_K)),
-            "temperature": sampling.temperature,
-            "top_k": sampling.top_k,
-            "top_p": sampling.top_p,
-            "seed": check_seed(options.get("seed", DEFAULT_SEED)),
-            "max_new_tokens": check_length(options.get("max_new_tokens", DEFAULT_TOKENS)),
-            "chat": chat,
-            "end_ids": sorted(pair.target.end_ids),
-            "top_m": recording.TOP_M,
-            "fault": rules.name,
-            "overrides": [[*address, u] for address, u in sorted(overrides.items())],
-        },
-        weights=pair.weights(),
-        machine=pair.machine(),
-        prompt={"text": text, "ids": ids},
-        costs=options.get("costs"),
-        baseline=options.get("baseline"),
+    trace = Trace(
+        new_record(
+            run_id=uuid4().hex[:12],
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            settings={
+                "label": options.get("label", ""),
+                "pair": pair.name,
+                "draft": {"kind": pair.draft_kind, "name": pair.draft_name},
+                "k": check_k(options.get("k", DEFAULT_K)),
+                "temperature": sampling.temperature,
+                "top_k": sampling.top_k,
+                "top_p": sampling.top_p,
+                "seed": check_seed(options.get("seed", DEFAULT_SEED)),
+                "max_new_tokens": check_length(options.get("max_new_tokens", DEFAULT_TOKENS)),
+                "chat": chat,
+                "end_ids": sorted(pair.target.end_ids),
+                "top_m": recording.TOP_M,
+                "fault": rules.name,
+                "overrides": [[*address, u] for address, u in sorted(overrides.items())],
+            },
+            weights=pair.weights(),
+            machine=pair.machine(),
+            prompt={"text": text, "ids": ids},
+            costs=options.get("costs"),
+            baseline=options.get("baseline"),
+        )
     )
     trace.name_tokens(pair.target.pieces)
     return Run(pair, trace, rules)
@@ -240,211 +217,3 @@ def decode(pair: Pair, prompt: str | Sequence[int], **options: Unpack[Options]) 
     for _ in run:
         pass
     return run.trace
-
-
-def resume(pair: Pair, trace: Trace, *, step: int, position: int, purpose: str, u: float) -> Trace:
-    """Branch off a trace: its earlier steps as they are, one random number replaced by u, and on from there.
-
-    Raises SpecVizError where the pair's weights are not the trace's, or the address is not one of its.
-    """
-    run = start_branch(pair, trace, step=step, position=position, purpose=purpose, u=u)
-    for _ in run:
-        pass
-    return run.trace
-
-
-def start_branch(pair: Pair, trace: Trace, *, step: int, position: int, purpose: str, u: float) -> Run:
-    """Prepare what `resume` runs, to be iterated step by step."""
-    data = trace.data
-    _check_branch(pair, trace, step, position, purpose)
-    settings = data["settings"]
-    overrides = {(s, i, name): value for s, i, name, value in settings["overrides"]} | {
-        (step, position, purpose): u
-    }
-    kept = data["steps"][: step - 1]
-    same_machine = data["machine"] == pair.machine()  # another one's timings say nothing of the steps to come
-    emitted = kept[-1]["totals"]["tokens"] if kept else 0
-    branch = new_trace(
-        run_id=uuid4().hex[:12],
-        parent=data["run_id"],
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        settings=settings
-        | {"overrides": [[*address, value] for address, value in sorted(check_overrides(overrides).items())]},
-        weights=data["weights"],
-        machine=pair.machine(),
-        prompt=data["prompt"],
-        costs=data["costs"] if same_machine else None,
-        baseline=data["baseline"] if same_machine else None,
-    )
-    branch.data["steps"] = list(kept)
-    branch.data["token_ids"] = data["token_ids"][:emitted]
-    branch.name_tokens(pair.target.pieces, *kept)
-    return Run(pair, branch, EXACT, branch.data["token_ids"])
-
-
-def _check_branch(pair: Pair, trace: Trace, step: int, position: int, purpose: str) -> None:
-    if not trace.has_distributions:
-        raise SpecVizError(
-            "This trace came from a CSV file, which does not hold enough to go on from: open its JSON file."
-        )
-    if trace.data["settings"]["fault"]:
-        raise SpecVizError(
-            "A run with a deliberate mistake can't be branched: run it again without the mistake."
-        )
-    settings = trace.data["settings"]
-    ours_is = (pair.name, pair.draft_kind, pair.draft_name)
-    if ours_is != (settings["pair"], settings["draft"]["kind"], settings["draft"]["name"]):
-        raise SpecVizError(
-            f"This trace was made with the pair {settings['pair']}: load that pair with the same draft first."
-        )
-    ours, theirs = pair.weights(), trace.data["weights"]
-    for side in ("target", "draft"):
-        for fact in ("sha256", "dtype"):
-            mine, other = (ours[side] or {}).get(fact), (theirs[side] or {}).get(fact)
-            if mine != other:
-                raise SpecVizError(
-                    f"The {side}'s {fact} is {mine} here but {other} in the trace: a branch needs the same."
-                )
-    steps = trace.data["steps"]
-    if not 1 <= step <= len(steps):
-        raise SpecVizError(
-            f"The trace has the steps 1 to {len(steps)}, so a branch can't start at step {step}."
-        )
-    last = steps[step - 1]["k"] + (purpose == "final")
-    if not 1 <= position <= last:
-        raise SpecVizError(
-            f"Step {step} has the positions 1 to {last} for purpose {purpose}, not {position}."
-        )
-
-
-def autoregress(target: LoadedModel, prompt: str | Sequence[int], **options: Unpack[Options]) -> Baseline:
-    """Run the plain loop, one target pass a token, with the same warp, caches and draws as `decode`.
-
-    Token i is drawn with the uniform at (i, 1, final). Takes max_new_tokens, sampling, seed, chat and overrides of
-    `start`; returns {tokens, ms, token_ids}, ms being the loop's milliseconds without the prefill.
-    """
-    run = start_plain(target, prompt, **options)
-    for _ in run:
-        pass
-    return run.baseline
-
-
-def start_plain(target: LoadedModel, prompt: str | Sequence[int], **options: Unpack[Options]) -> PlainRun:
-    """Prepare what `autoregress` runs and prefill the target, to be iterated token by token."""
-    sampling = options.get("sampling", Sampling())
-    ids, _, _ = encode(target, prompt, options.get("chat"))
-    coins = Coins(check_seed(options.get("seed", DEFAULT_SEED)), options.get("overrides"))
-    longest = check_length(options.get("max_new_tokens", DEFAULT_TOKENS))
-    cursor = target.cursor()
-    check_room(ids, cursor.limit, UNLIMITED, len(ids))
-    return PlainRun(cursor, ids, sampling, coins, longest, target.end_ids)
-
-
-class PlainRun:
-    """The plain loop in progress: iterate over it for one token's id at a time; `stop()` ends it before the next.
-
-    `token_ids` is what it has written, and `ms` says for each of these when it was there: the milliseconds of the loop
-    so far, neither the prefill nor what happened between two tokens in them.
-    """
-
-    def __init__(
-        self,
-        cursor: Cursor,
-        prompt: list[int],
-        sampling: Sampling,
-        coins: Coins,
-        longest: int,
-        end_ids: frozenset[int],
-    ) -> None:
-        self.token_ids: list[int] = []
-        self.ms: list[float] = []
-        self._cursor, self._prompt, self._sampling, self._coins = cursor, prompt, sampling, coins
-        self._longest, self._end_ids = min(longest, cursor.limit - len(prompt)), end_ids
-        self._finished = False
-        self._prefill()
-
-    @torch.inference_mode()
-    def _prefill(self) -> None:
-        if len(self._prompt) > 1:
-            self._cursor.extend(self._prompt[:-1], 0)
-
-    def stop(self) -> None:
-        """End the loop before its next token; what there is stays."""
-        self._finished = True
-
-    def __iter__(self) -> Iterator[int]:
-        return self
-
-    def __next__(self) -> int:
-        """Compute one token and return its id; raises SpecVizError where the model gives no finite logits."""
-        if self._finished or len(self.token_ids) >= self._longest:
-            raise StopIteration
-        begin = time.perf_counter()
-        self.token_ids.append(self._draw())
-        self._finished = self._finished or self.token_ids[-1] in self._end_ids
-        self.ms.append((self.ms[-1] if self.ms else 0.0) + (time.perf_counter() - begin) * 1e3)
-        return self.token_ids[-1]
-
-    @torch.inference_mode()
-    def _draw(self) -> int:
-        sequence = self._prompt + self.token_ids
-        p = warp(self._cursor.extend(sequence[self._cursor.length :], 1)[0], self._sampling)
-        return draw(cumulative(p), self._coins.u(len(self.token_ids) + 1, 1, "final")).id
-
-    @property
-    def baseline(self) -> Baseline:
-        """What a trace keeps of the loop, so far."""
-        return baseline_of(self.token_ids, self.ms)
-
-
-def baseline_of(token_ids: Sequence[int], ms: Sequence[float]) -> Baseline:
-    """Return what a trace keeps of a plain loop that wrote these tokens, each `ms` milliseconds after its begin."""
-    whole = recording.figures(ms[-1]) if ms else 0.0
-    return {"tokens": len(token_ids), "ms": whole, "token_ids": list(token_ids)}
-
-
-# --- input ------------------------------------------------------------------------------------------------------------
-
-
-def encode(
-    target: LoadedModel, prompt: str | Sequence[int], chat: bool | None
-) -> tuple[list[int], str, bool]:
-    """Return a prompt's ids, its text and whether the chat template was used; raises SpecVizError for a bad one."""
-    if isinstance(prompt, str):
-        if not prompt.strip():
-            raise SpecVizError("The prompt is empty: write a few words for the model to go on from.")
-        wants_chat = target.has_template if chat is None else bool(chat)
-        ids, text = target.encode(prompt, wants_chat), prompt
-    else:
-        wants_chat, ids = False, list(prompt)
-        if any(
-            isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < target.vocab
-            for token in ids
-        ):
-            raise SpecVizError(f"Token ids of a prompt must be whole numbers from 0 to {target.vocab - 1}.")
-        text = target.text(ids)
-    if not ids:
-        raise SpecVizError("The prompt has no tokens: write a few words for the model to go on from.")
-    return ids, text, wants_chat
-
-
-def _whole(name: str, value: object, low: int, high: int | None) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or value < low
-        or (high is not None and value > high)
-    ):
-        bounds = f"from {low} to {high}" if high is not None else f"of at least {low}"
-        raise SpecVizError(f"{name} must be a whole number {bounds}, not {value!r}.")
-    return value
-
-
-def check_k(k: object) -> int:
-    """Return the draft length K if it is a whole number from 0 to 16, else raise SpecVizError."""
-    return _whole("K", k, 0, MAX_K)
-
-
-def check_length(tokens: object) -> int:
-    """Return max_new_tokens if it is a whole number of at least 1, else raise SpecVizError."""
-    return _whole("The number of new tokens", tokens, 1, None)

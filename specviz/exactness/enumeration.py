@@ -22,9 +22,10 @@ from typing import Any
 
 import torch
 
+from specviz.decoding.branch import resume
 from specviz.decoding.coins import PURPOSES, Address
 from specviz.decoding.rules import EXACT, Rules
-from specviz.decoding.run import decode, resume, start
+from specviz.decoding.run import decode, start
 from specviz.decoding.sampling import Sampling, warp
 from specviz.errors import SpecVizError
 from specviz.exactness.worlds import START, Table

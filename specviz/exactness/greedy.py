@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from specviz.decoding.plain import autoregress
 from specviz.decoding.rules import ACCEPTED
-from specviz.decoding.run import autoregress, decode
+from specviz.decoding.run import decode
 from specviz.decoding.sampling import Sampling
 from specviz.models.cursors import Cursor
 from specviz.models.pairs import Pair

@@ -13,7 +13,8 @@ from specviz.decoding.rules import EXACT, Rules
 from specviz.decoding.sampling import Draw
 from specviz.errors import SpecVizError
 from specviz.exactness.faults import fault_named
-from specviz.record.trace import Trace, draw_probability
+from specviz.record.csv import draw_probability
+from specviz.record.trace import Trace
 
 TOLERANCE = 5e-10  # half of the ninth decimal
 MASS_TOLERANCE = 1e-10  # the rounding of two sums over a whole vocabulary

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
+import platform
 import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +136,20 @@ def release_memory() -> None:
     torch.cuda.empty_cache()
     if torch.backends.mps.is_available():
         torch.mps.empty_cache()
+
+
+@lru_cache
+def machine(device: str) -> str:
+    """Return the processor or GPU that a device is, its number of threads, and the torch version."""
+    if device.startswith("cuda"):
+        return f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}"
+    threads = torch.get_num_threads()
+    counted = "1 thread" if threads == 1 else f"{threads} threads"
+    return f"{_processor()}, {os.cpu_count()} cores, {counted}, torch {torch.__version__}"
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -6,14 +6,14 @@ from typing import Any
 
 import gradio as gr
 
-from specviz.decoding.run import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
+from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
-from specviz.models import pairs
+from specviz.models import catalogue
 from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page.server import zero
 from specviz.page.server.shelf import Shelf
 from specviz.page.settings import read_settings
-from specviz.page.step.handlers import MODEL
+from specviz.page.updates import MODEL
 from specviz.record.trace import Trace
 
 
@@ -21,7 +21,7 @@ def build(shelf: Shelf) -> None:
     """Add the endpoints to the page that is being built."""
 
     def decode(
-        prompt: str, pair: str = pairs.DEFAULT_PAIR, draft: str = "", k: int = DEFAULT_K, temperature: float = 0.8, top_k: int = 0,
+        prompt: str, pair: str = catalogue.DEFAULT_PAIR, draft: str = "", k: int = DEFAULT_K, temperature: float = 0.8, top_k: int = 0,
         top_p: float = 1.0, max_new_tokens: int = DEFAULT_TOKENS, seed: int = DEFAULT_SEED, chat: bool | None = None,
         agreement: float = DEFAULT_AGREEMENT,
     ) -> dict[str, Any]:  # fmt: skip
@@ -31,7 +31,7 @@ def build(shelf: Shelf) -> None:
         ).data
 
     def csv(
-        prompt: str, pair: str = pairs.DEFAULT_PAIR, draft: str = "", k: int = DEFAULT_K, temperature: float = 0.8, top_k: int = 0,
+        prompt: str, pair: str = catalogue.DEFAULT_PAIR, draft: str = "", k: int = DEFAULT_K, temperature: float = 0.8, top_k: int = 0,
         top_p: float = 1.0, max_new_tokens: int = DEFAULT_TOKENS, seed: int = DEFAULT_SEED, chat: bool | None = None,
         agreement: float = DEFAULT_AGREEMENT,
     ) -> str:  # fmt: skip

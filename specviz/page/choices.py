@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from specviz.models import pairs
-from specviz.models.weights import size_text
+from specviz.models import catalogue
+from specviz.models.fetching import size_text
 
 DRAFTS = {"lookup": "prompt lookup", "self": "the target itself", "noise": "noise"}
 PROSE = (
@@ -17,10 +17,10 @@ IDS = ("1 15 42", "7 7 7 7", "99 0 50 25 12")
 
 def pair_choices() -> list[tuple[str, str]]:
     """Return (text, name) for every pair of the catalogue: what must be fetched, how much that is, what it wants."""
-    return [(_pair_text(line), line.entry.name) for line in pairs.catalogue()]
+    return [(_pair_text(line), line.entry.name) for line in catalogue.catalogue()]
 
 
-def _pair_text(line: pairs.Availability) -> str:
+def _pair_text(line: catalogue.Availability) -> str:
     if line.entry.name == "toy":
         return line.entry.title
     fetched = "here" if line.here else f"{size_text(line.download)} to fetch"
@@ -31,7 +31,7 @@ def draft_choices(pair: str) -> list[tuple[str, str]]:
     """Return (text, kind) for everything that can draft for a pair, its default first."""
     own = (
         [("the toy's own draft" if pair == "toy" else "its own draft model", "model")]
-        if pairs.has_own_draft(pair)
+        if catalogue.has_own_draft(pair)
         else []
     )
     return own + [(text, kind) for kind, text in DRAFTS.items()]

@@ -9,12 +9,12 @@ from typing import Any
 import gradio as gr
 
 from specviz.errors import SpecVizError
-from specviz.models import pairs
+from specviz.models import catalogue
 from specviz.page import gallery, parts
 from specviz.page.page import build_page
 from specviz.page.server import zero
 from specviz.page.server.shelf import Shelf
-from specviz.page.step.handlers import MOST_WAITING
+from specviz.page.updates import MOST_WAITING
 
 DEFAULT_PORT = 7860
 LONGEST_QUEUE = 64
@@ -64,8 +64,8 @@ def serve() -> int:
         chosen = port()
         recorded = gallery.entries()
         if zero.ACTIVE:
-            shelf.load_here(pairs.DEFAULT_PAIR)
-        page = build_page(shelf, pairs.DEFAULT_PAIR, recorded[0].name if recorded else None)
+            shelf.load_here(catalogue.DEFAULT_PAIR)
+        page = build_page(shelf, catalogue.DEFAULT_PAIR, recorded[0].name if recorded else None)
         launch(page, server_name=host, server_port=chosen, prevent_thread_lock=True, quiet=True)
     except SpecVizError as error:
         print(error, file=sys.stderr)
@@ -73,7 +73,7 @@ def serve() -> int:
         print(f"Port {chosen} is taken: stop what uses it, or set PORT to another number.", file=sys.stderr)
     else:
         print(f"SpecViz is at http://{host}:{chosen} (Ctrl-C stops it).", flush=True)
-        shelf.load(pairs.DEFAULT_PAIR)
+        shelf.load(catalogue.DEFAULT_PAIR)
         page.block_thread()
         return 0
     return 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specviz.decoding.run import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
+from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
 from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page.choices import draft_choices, examples_of

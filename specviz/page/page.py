@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from specviz.page import api, parts
+from specviz.page import api, parts, updates
 from specviz.page.exactness import tab as exactness_tab
 from specviz.page.hardware import tab as hardware_tab
 from specviz.page.learn import tab as learn_tab
@@ -53,10 +53,10 @@ def build_page(shelf: Shelf, first_pair: str, opening: str | None = None) -> gr.
         exactness_tab.connect(built["exactness"], handlers, screen)
         learn_tab.connect(built["learn"], handlers, screen)
         api.build(shelf)
-        page.load(handlers.greet, None, [loading], concurrency_limit=None, **step_tab.PRIVATE)
+        page.load(handlers.greet, None, [loading], concurrency_limit=None, **updates.PRIVATE)
         page.unload(handlers.leave)
         page.unload(built["speed"].stop)
-        page.load(_linked_tab, None, [tabs], js=WRITE_TAB, **step_tab.PRIVATE)
+        page.load(_linked_tab, None, [tabs], js=WRITE_TAB, **updates.PRIVATE)
     return page
 
 

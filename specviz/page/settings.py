@@ -8,7 +8,7 @@ from typing import Any
 
 from specviz import Sampling
 from specviz.errors import SpecVizError
-from specviz.models import pairs
+from specviz.models import catalogue
 from specviz.page.choices import draft_choices
 
 MAX_PROMPT_CHARACTERS = 8000
@@ -96,8 +96,8 @@ def read_settings(
     )
     return Settings(
         prompt=read_prompt(prompt),
-        pair=one_of("pair", pair, pairs.CATALOGUE),
-        draft=one_of("draft", draft or draft_choices(str(pair))[0][1], pairs.DRAFT_KINDS),
+        pair=one_of("pair", pair, catalogue.CATALOGUE),
+        draft=one_of("draft", draft or draft_choices(str(pair))[0][1], catalogue.DRAFT_KINDS),
         k=whole("K", k, 0, 16),
         max_new_tokens=whole("The number of new tokens", max_new_tokens, 1, MAX_NEW_TOKENS),
         sampling=sampling,

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from specviz.player import as_json, asset, scripts, styles, whole_run
-from specviz.record.trace import Trace, write_file
+from specviz.record.files import write_file
+from specviz.record.trace import Trace
 
 # What the player finds on the page: its element, its value, and nobody who changes it or listens.
 SHIM = """(() => {

@@ -6,11 +6,12 @@ import statistics
 from collections.abc import Sequence
 from itertools import chain, islice
 
+from specviz.decoding.options import DEFAULT_K, MAX_K
 from specviz.decoding.recording import figures
-from specviz.decoding.run import DEFAULT_K, MAX_K, Run, start
+from specviz.decoding.run import Run, start
 from specviz.models.loaded import LoadedModel
 from specviz.models.pairs import Pair
-from specviz.record.trace import Costs
+from specviz.record.shape import Costs
 
 CONTEXT = 64
 ROUNDS = 5

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specviz.decoding.run import autoregress, start
+from specviz.decoding.plain import autoregress
+from specviz.decoding.run import start
 from specviz.decoding.sampling import Sampling
 from specviz.models.pairs import Pair
 from specviz.record.metrics import summary
-from specviz.record.trace import Baseline
+from specviz.record.shape import Baseline
 
 KS = (1, 2, 3, 4, 6, 8, 12, 16)
 FIRST_KS = (4, 2, 8, 1, 3, 6, 16, 12)

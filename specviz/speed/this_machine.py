@@ -8,9 +8,9 @@ from collections.abc import Callable
 import torch
 
 from specviz.models.cursors import Stopwatch
+from specviz.models.devices import machine as machine_name
 from specviz.models.devices import resolve
-from specviz.models.pairs import machine as machine_name
-from specviz.theory import OPERATIONS_A_WEIGHT, Machine
+from specviz.speed.hardware import OPERATIONS_A_WEIGHT, Machine
 
 READ_BYTES = {"cpu": 256 << 20, "cuda": 2 << 30, "mps": 512 << 20}  # far more than a cache holds
 SIDE = {"cpu": 2048, "cuda": 8192, "mps": 4096}

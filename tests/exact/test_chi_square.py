@@ -20,7 +20,7 @@ from specviz.decoding.sampling import cumulative, draw
 from specviz.decoding.step import speculate
 from specviz.exactness.enumeration import continued, uncached_law
 from specviz.exactness.faults import FAULTS
-from specviz.models.pairs import has_own_draft
+from specviz.models.catalogue import has_own_draft
 from tests.exact.worlds import PROMPT, pair_with
 
 REJECT_BELOW = 1e-6

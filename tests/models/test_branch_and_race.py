@@ -11,7 +11,8 @@ import pytest
 from specviz import Pair, decode, replay
 from specviz.page.server import shelf as shelf_module
 from specviz.page.server.shelf import Shelf
-from specviz.page.step.handlers import OUTPUTS, Handlers
+from specviz.page.step.handlers import Handlers
+from specviz.page.updates import OUTPUTS
 
 VISITOR = SimpleNamespace(session_hash="somebody", query_params={})
 PROMPT = "The old keeper lit the lamp. The old keeper lit"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from specviz import Sampling, decode, replay, resume, with_draft
-from specviz.models.pairs import has_own_draft
+from specviz.models.catalogue import has_own_draft
 from tests.models.prompts import EIGHT, FIFTY
 from tests.models.test_loop import assert_same_greedy, reference
 

@@ -13,10 +13,10 @@ from specviz import Pair, Sampling, SpecVizError, autoregress, decode, load_pair
 from specviz.errors import OutOfMemory
 from specviz.exactness.enumeration import enumerate_runs
 from specviz.exactness.worlds import tiny_model as fixture_model
-from specviz.models import weights
+from specviz.models import fetching
+from specviz.models.catalogue import READ_BACK
 from specviz.models.devices import RAN_OUT, best_dtype, free_memory, memory_by_place, memory_errors, resolve
 from specviz.models.loaded import wrap
-from specviz.models.pairs import READ_BACK
 from tests.conftest import tiny, tiny_model
 from tests.exact.worlds import PROMPT as ENUMERATED
 from tests.exact.worlds import own_law
@@ -139,7 +139,7 @@ def test_a_card_that_does_not_exist_is_refused():
         resolve(f"cuda:{torch.cuda.device_count()}", None)
 
 
-@pytest.mark.skipif(weights.locate(READ_BACK) is None, reason="needs the default pair's weights")
+@pytest.mark.skipif(fetching.locate(READ_BACK) is None, reason="needs the default pair's weights")
 def test_the_default_pair_shares_its_embedding_and_runs():
     pair = load_pair("smollm2-135m", "model", device=DEVICE)
     assert pair.draft.model.get_input_embeddings() is pair.target.model.get_input_embeddings()

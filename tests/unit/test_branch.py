@@ -7,12 +7,13 @@ import pytest
 
 from specviz import Sampling, SpecVizError, Trace, autoregress, decode, load_pair, resume
 from specviz.decoding import run as decoding_module
-from specviz.decoding.run import start_plain
+from specviz.decoding.plain import start_plain
 from specviz.models.toy import ToyCursor
 from specviz.page.server.shelf import Shelf
 from specviz.page.step import handlers as handlers_module
 from specviz.page.step.branch import agreement_in, loaded, read_branch
-from specviz.page.step.handlers import OUTPUTS, Handlers
+from specviz.page.step.handlers import Handlers
+from specviz.page.updates import OUTPUTS
 
 PROMPT = "1 15 42"
 VISITOR = SimpleNamespace(session_hash="somebody", query_params={})

@@ -14,7 +14,8 @@ from distil.sample import continue_rows, save_shard
 from distil.student import cut_student
 from distil.train import epoch_batches, learning_rate
 from specviz import load_pair
-from specviz.speed.acceptance import Prompt, draft_quality, held_out_prompts, report
+from specviz.speed.acceptance import draft_quality, report
+from specviz.speed.held_out import Prompt, held_out_prompts
 
 
 def some_batch(n=6, vocabulary=50, m=4, seed=0):

@@ -7,8 +7,9 @@ import pytest
 from specviz import Sampling, decode, load_pair
 from specviz.__main__ import main
 from specviz.speed import acceptance as quality
+from specviz.speed import held_out
 
-PROMPTS = [quality.Prompt("one", "1 15 42"), quality.Prompt("one", "7 8"), quality.Prompt("other", "99")]
+PROMPTS = [held_out.Prompt("one", "1 15 42"), held_out.Prompt("one", "7 8"), held_out.Prompt("other", "99")]
 
 
 def test_the_figures_are_those_of_the_runs():
@@ -16,7 +17,7 @@ def test_the_figures_are_those_of_the_runs():
     result = quality.draft_quality(pair, PROMPTS, [0.8])["temperatures"]["0.8"]
     overlaps = {"one": [], "other": []}
     for number, prompt in enumerate(PROMPTS, start=1):
-        options = {"k": quality.K, "max_new_tokens": quality.TOKENS, "seed": quality.SEED + number}
+        options = {"k": quality.K, "max_new_tokens": quality.TOKENS, "seed": held_out.SEED + number}
         trace = decode(pair, prompt.text, sampling=Sampling(0.8), **options)
         drafts = [draft for step in trace.data["steps"] for draft in step["drafts"]]
         overlaps[prompt.kind] += [draft["overlap"] for draft in drafts if draft["coin"] is not None]

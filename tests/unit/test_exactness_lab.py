@@ -11,7 +11,9 @@ from specviz import EXACT, Sampling, SpecVizError, Trace, decode, load_pair, rep
 from specviz.exactness.faults import FAULTS
 from specviz.exactness.one_step import check_position, check_table, position_of_row, position_of_toy
 from specviz.page.exactness import lab as exactness_lab
-from specviz.page.exactness.lab import LANES, greedy, lab, read_ask, run_toy
+from specviz.page.exactness.ask import read_ask
+from specviz.page.exactness.greedy import greedy
+from specviz.page.exactness.lab import LANES, lab, run_toy
 from specviz.page.gallery import open_recorded
 from specviz.page.server.shelf import Shelf
 from specviz.page.step.share import file_name

@@ -11,7 +11,7 @@ import pytest
 from scripts import gallery as recording
 from specviz import Trace, decode, load_pair, player, replay, start
 from specviz.errors import SpecVizError
-from specviz.models.pairs import DEFAULT_PAIR
+from specviz.models.catalogue import DEFAULT_PAIR
 from specviz.page import gallery
 
 NAMES = [entry.name for entry in gallery.entries()]

@@ -13,7 +13,8 @@ from specviz.page.hardware import lab as hardware_lab
 from specviz.page.hardware.charts import batch_figure, bytes_figure, roofline_figure
 from specviz.page.hardware.lab import CALCULATED, DEFAULTS, OWN, THIS, HardwareLab, read_setup
 from specviz.page.server.shelf import Shelf
-from specviz.theory import Machine
+from specviz.speed import hardware
+from specviz.speed.hardware import Machine
 
 ME = SimpleNamespace(session_hash="me")
 
@@ -45,7 +46,7 @@ def test_the_defaults_are_the_articles_figures(lab):
         "100 tokens read 140 GB 100 times: 14 TB. With K = 4, 30 times: 4.16 TB"
     )
     setup = read_setup(DEFAULTS)
-    ours = theory.speculative_tokens_per_s(setup.machine, setup.target, setup.draft, 0.8, 4)
+    ours = hardware.speculative_tokens_per_s(setup.machine, setup.target, setup.draft, 0.8, 4)
     assert found["with K = 4, α = 0.80"] == f"{ours:.0f} tokens/s"
     assert "NVIDIA H100 datasheet" in part(update, "source")["lines"][0]
 

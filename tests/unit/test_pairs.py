@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from specviz.models import pairs, weights
-from specviz.models.pairs import CATALOGUE, catalogue
+from specviz.models import catalogue as catalogue_module
+from specviz.models import fetching
+from specviz.models.catalogue import CATALOGUE, catalogue
 from specviz.page.choices import pair_choices
 
 SOURCES = [source for entry in CATALOGUE.values() for source in (*entry.target, *entry.draft)]
@@ -13,7 +14,7 @@ SOURCES = [source for entry in CATALOGUE.values() for source in (*entry.target, 
 
 @pytest.fixture
 def nothing_here(monkeypatch):
-    monkeypatch.setattr(weights, "locate", lambda source: None)
+    monkeypatch.setattr(fetching, "locate", lambda source: None)
 
 
 def test_every_model_of_the_hub_is_pinned_to_a_revision_and_every_wheel_to_a_hash():
@@ -32,7 +33,7 @@ def test_every_pair_says_how_big_it_is_what_it_wants_and_under_which_licence():
 
 
 def test_what_is_here_need_not_be_fetched(monkeypatch):
-    monkeypatch.setattr(weights, "locate", lambda source: "here" if "SmolLM2-135M" in source.repo else None)
+    monkeypatch.setattr(fetching, "locate", lambda source: "here" if "SmolLM2-135M" in source.repo else None)
     lines = {line.entry.name: line for line in catalogue()}
     assert lines["smollm2-135m"].here and lines["smollm2-135m"].download == 0
     assert not lines["smollm2-360m"].here and lines["smollm2-360m"].download == 727_000_000
@@ -47,7 +48,7 @@ def test_the_menu_says_what_must_be_fetched_how_much_and_what_hardware_it_wants(
 
 
 def test_a_gpu_brings_the_pair_that_is_worth_one_to_the_top(monkeypatch, nothing_here):
-    monkeypatch.setattr(pairs, "best_device", lambda: "cuda")
+    monkeypatch.setattr(catalogue_module, "best_device", lambda: "cuda")
     names = [line.entry.name for line in catalogue()]
     assert names[0] == "smollm2-1.7b"
     assert sorted(names) == sorted(CATALOGUE)
@@ -59,7 +60,10 @@ def test_the_space_preloads_the_revision_that_the_catalogue_names():
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     preloaded = re.search(r"preload_from_hub:\n  - (\S+) (\S+) (\w+)\n", readme)
     assert preloaded, "the README's first lines preload no pinned model"
-    assert (preloaded[1], preloaded[3]) == (pairs.SMOLLM2_135M.repo, pairs.SMOLLM2_135M.revision)
+    assert (preloaded[1], preloaded[3]) == (
+        catalogue_module.SMOLLM2_135M.repo,
+        catalogue_module.SMOLLM2_135M.revision,
+    )
     wanted = {
         "config.json",
         "generation_config.json",

@@ -12,7 +12,8 @@ from specviz import Pair, Trace, decode, load_pair
 from specviz.page.server.runs import Runs, key_of
 from specviz.page.server.shelf import Shelf
 from specviz.page.settings import Settings, read_settings
-from specviz.page.step.handlers import Handlers, Waiting
+from specviz.page.step.handlers import Handlers
+from specviz.page.updates import Waiting
 
 VALUES = ("1 15 42", "toy", "model", 4, 0.8, 0, 1, 16, 7, None, 0.9)
 

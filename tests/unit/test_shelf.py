@@ -14,13 +14,14 @@ from specviz import Pair
 from specviz.errors import OutOfMemory, SpecVizError
 from specviz.models.loaded import wrap
 from specviz.page import api
-from specviz.page.exactness.lab import greedy
+from specviz.page.exactness.greedy import greedy
 from specviz.page.gallery import open_recorded
 from specviz.page.server import shelf, zero
 from specviz.page.server.shelf import Shelf
 from specviz.page.settings import read_settings
 from specviz.page.speed.lab import SpeedLab
-from specviz.page.step.handlers import OUTPUTS, Handlers
+from specviz.page.step.handlers import Handlers
+from specviz.page.updates import OUTPUTS
 from tests.conftest import tiny_model
 from tests.models.test_loading import TOKENS, tokenizer
 from tests.visits import finished, updates_of

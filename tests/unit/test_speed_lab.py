@@ -20,16 +20,8 @@ from specviz.page.speed.charts import (
     speedup_figure,
     tokens_figure,
 )
-from specviz.page.speed.lab import (
-    OUTPUTS,
-    SWEPT,
-    SpeedLab,
-    advice,
-    shares_kept,
-    sweep_panel,
-    timing_of,
-    verdict,
-)
+from specviz.page.speed.lab import OUTPUTS, SWEPT, SpeedLab
+from specviz.page.speed.words import advice, shares_kept, sweep_panel, timing_of, verdict
 from specviz.speed.sweep import KS, TEMPERATURES, Cell
 
 ME = SimpleNamespace(session_hash="me")

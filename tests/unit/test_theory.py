@@ -6,26 +6,21 @@ import pytest
 
 from specviz.errors import SpecVizError
 from specviz.record.metrics import ideal_speedup
-from specviz.theory import (
+from specviz.speed.hardware import (
     MACHINES,
     Machine,
     Model,
-    best_k,
-    break_even,
     bytes_moved,
     bytes_read,
-    expected_tokens,
     free_rows,
     intensity,
-    kept_so_far,
     machine_from,
     operations,
-    operations_factor,
     pass_seconds,
     plain_tokens_per_s,
     speculative_tokens_per_s,
-    speedup,
 )
+from specviz.theory import best_k, break_even, expected_tokens, kept_so_far, operations_factor, speedup
 
 BY_NAME = {machine.name: machine for machine in MACHINES}
 H100 = BY_NAME["NVIDIA H100 SXM"]

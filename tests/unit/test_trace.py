@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from specviz import Sampling, SpecVizError, Trace, autoregress, decode, load_pair, measure_costs
+from specviz.record.csv import COLUMNS
 from specviz.record.metrics import speedups
-from specviz.record.trace import COLUMNS
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",

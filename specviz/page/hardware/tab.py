@@ -8,9 +8,9 @@ import gradio as gr
 
 from specviz.page import parts
 from specviz.page.hardware.lab import BITS, CALCULATED, DEFAULTS, MOST_BATCH, MOST_K, HardwareLab
+from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
-from specviz.page.speed.tab import picture
-from specviz.page.step.tab import PRIVATE
+from specviz.page.updates import PRIVATE
 
 BOUND = """<math display="block"><mtext>tokens/s</mtext><mo>≤</mo><mfrac><mtext>bandwidth</mtext><mtext>bytes of the weights</mtext></mfrac></math>"""
 INTENSITY = """<math display="block"><mtext>FLOP/byte of a pass</mtext><mo>=</mo><mfrac><mrow><mn>16</mn><mi>R</mi></mrow><mtext>bits</mtext></mfrac></math>"""
@@ -69,5 +69,5 @@ def _controls(lab: HardwareLab) -> dict[str, Any]:
 def _results() -> dict[str, Any]:
     source, cards = parts.panel("hw-source"), parts.panel("hw-cards")
     with gr.Row(elem_classes="sv-pictures sv-three"):
-        pictures = {name: picture(name, TEXTS.__getitem__) for name in ("roofline", "bytes", "batch_chart")}
+        pictures = {name: picture(name, TEXTS[name]) for name in ("roofline", "bytes", "batch_chart")}
     return {"source": source, "cards": cards, **pictures, "changes": parts.panel("hw-changes")}

@@ -8,13 +8,13 @@ from typing import Any
 import gradio as gr
 
 from specviz.errors import SpecVizError
-from specviz.models.pairs import DEFAULT_PAIR
+from specviz.models.catalogue import DEFAULT_PAIR
 from specviz.page import messages, parts
 from specviz.page.learn import text as learn_text
 from specviz.page.link import NAMES, values_in
 from specviz.page.server.shelf import Shelf
-from specviz.page.step.handlers import Handlers, Update, described, update
-from specviz.page.step.tab import PRIVATE, Screen
+from specviz.page.step.handlers import Handlers
+from specviz.page.updates import PRIVATE, Screen, Update, described, update
 
 SCROLL_BACK = "() => window.dispatchEvent(new Event('specviz:learn'))"
 

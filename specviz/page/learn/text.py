@@ -19,16 +19,17 @@ from specviz.errors import SpecVizError
 from specviz.exactness.faults import HOT, fault_named
 from specviz.exactness.one_step import check_table
 from specviz.exactness.throws import check_trials
-from specviz.models.pairs import OWN_DRAFT
+from specviz.models.catalogue import OWN_DRAFT
 from specviz.models.trimmed import vocabulary_size
-from specviz.page.exactness.lab import SOURCES
+from specviz.page.exactness.ask import SOURCES
 from specviz.page.gallery import entry_of, open_recorded
 from specviz.page.link import NAMES
 from specviz.page.settings import one_of
 from specviz.player import as_json
+from specviz.speed import hardware
 
 FOLDER = Path(__file__).resolve().parents[3] / "assets" / "learn"
-TARGET_70B = theory.Model(70e9, 16)
+TARGET_70B = hardware.Model(70e9, 16)
 MACHINES = {"H100": "NVIDIA H100 SXM"}
 SHOWN = (
     "cells", "final", "q", "p", "bracket", "ruler", "discarded", "balance", "lanes", "bar", "fold", "k", "temperature",
@@ -103,8 +104,8 @@ def _of_draft(name: str, step: int, position: int, key: str) -> Any:
     return special[key]() if key in special else draft[key]
 
 
-def _machine(name: str) -> theory.Machine:
-    return next(machine for machine in theory.MACHINES if machine.name == MACHINES[name])
+def _machine(name: str) -> hardware.Machine:
+    return next(machine for machine in hardware.MACHINES if machine.name == MACHINES[name])
 
 
 FORMULAS: Mapping[str, Callable[..., Any]] = {
@@ -116,7 +117,7 @@ FORMULAS: Mapping[str, Callable[..., Any]] = {
     "operations": lambda alpha, k, c: theory.operations_factor(float(alpha), int(k), float(c)),
     "ceiling": lambda alpha: 1 / (1 - float(alpha)),
     "bandwidth": lambda name: _machine(name).bytes_per_s / 1e12,
-    "rate": lambda name: theory.plain_tokens_per_s(_machine(name), TARGET_70B),
+    "rate": lambda name: hardware.plain_tokens_per_s(_machine(name), TARGET_70B),
 }
 
 

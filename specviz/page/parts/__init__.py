@@ -73,3 +73,10 @@ def _drawn(template: str, script: str, elem_id: str, value: str | None = None) -
 def head() -> str:
     """Return the page's styles as an element for the document's head, where no rewriting reaches them."""
     return styles(*LAB_STYLES)
+
+
+def picture(name: str, text: str) -> gr.Plot:
+    """Lay out a figure under its heading and words."""
+    with gr.Column(elem_classes="sv-picture"):
+        prose(text)
+        return chart(f"chart-{name}")

@@ -13,7 +13,7 @@ from threading import Lock
 
 from specviz import Pair, Trace
 from specviz.page.settings import Settings
-from specviz.record.trace import STOPS
+from specviz.record.shape import STOPS
 
 MOST_RUNS = 64
 MOST_BYTES = 64_000_000

@@ -16,10 +16,10 @@ from typing import TypeVar
 
 from specviz import Pair, load_pair, measure_costs, with_draft
 from specviz.errors import OutOfMemory, SpecVizError
-from specviz.models import pairs
+from specviz.models import catalogue
 from specviz.models.devices import release_memory
 from specviz.page.server import zero
-from specviz.record.trace import Costs
+from specviz.record.shape import Costs
 
 POLL_S = 0.2
 IDLE_S = 5.0
@@ -37,7 +37,7 @@ class Load:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.title = pairs.CATALOGUE[name].title
+        self.title = catalogue.CATALOGUE[name].title
         self.line = f"Loading {self.title}."
         self.pair: Pair | None = None
         self.error: str | None = None
@@ -48,8 +48,8 @@ class Load:
         try:
             self.pair = load_pair(
                 self.name,
-                device=zero.device_for(self.name, pairs.DEFAULT_PAIR),
-                progress=self._progress if self.name == pairs.DEFAULT_PAIR else None,
+                device=zero.device_for(self.name, catalogue.DEFAULT_PAIR),
+                progress=self._progress if self.name == catalogue.DEFAULT_PAIR else None,
             )
         except SpecVizError as error:
             self.error = str(error)

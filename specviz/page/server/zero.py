@@ -13,12 +13,16 @@ from typing import Any, Unpack
 
 import gradio as gr
 
+from specviz.decoding import branch, plain
 from specviz.decoding import run as decoding
-from specviz.decoding.run import Options, PlainRun, Run, baseline_of
+from specviz.decoding.options import Options
+from specviz.decoding.plain import PlainRun, baseline_of
+from specviz.decoding.run import Run
 from specviz.errors import SpecVizError
 from specviz.models.devices import best_device
 from specviz.models.pairs import Pair, with_draft
-from specviz.record.trace import Baseline, Trace
+from specviz.record.shape import Baseline
+from specviz.record.trace import Trace
 
 try:
     import spaces
@@ -77,7 +81,7 @@ def _run_steps(pair: Pair, *arguments: Any, **options: Unpack[Options]) -> Itera
 
 
 def _branch_steps(pair: Pair, parent: dict[str, Any], change: dict[str, Any]) -> Iterator[News]:
-    yield from _steps(decoding.start_branch(pair, Trace(parent), **change))
+    yield from _steps(branch.start_branch(pair, Trace(parent), **change))
 
 
 def _steps(run: Run) -> Iterator[News]:
@@ -98,7 +102,7 @@ def _steps(run: Run) -> Iterator[News]:
 
 
 def _plain_tokens(pair: Pair, *arguments: Any, **options: Unpack[Options]) -> Iterator[News]:
-    run = decoding.start_plain(pair.target, *arguments, **options)
+    run = plain.start_plain(pair.target, *arguments, **options)
     for token in run:
         yield "token", (token, run.ms[-1])
 
@@ -124,14 +128,14 @@ def decode(pair: Pair, prompt: str, **options: Unpack[Options]) -> Trace:
 def start_branch(pair: Pair, parent: Trace, **change: Any) -> Run | LentRun:
     """Prepare a branch as `decoding.start_branch` does, on the lent GPU where that is the pair's place."""
     if not is_lent(pair):
-        return decoding.start_branch(pair, parent, **change)
+        return branch.start_branch(pair, parent, **change)
     return LentRun(_ask(_branch_steps, pair, parent.data, change))
 
 
 def start_plain(pair: Pair, prompt: str, **options: Unpack[Options]) -> PlainRun | LentPlainRun:
     """Prepare the plain loop as `decoding.start_plain` does, on the lent GPU where that is the pair's place."""
     if not is_lent(pair):
-        return decoding.start_plain(pair.target, prompt, **options)
+        return plain.start_plain(pair.target, prompt, **options)
     return LentPlainRun(_ask(_plain_tokens, pair, prompt, **options))
 
 

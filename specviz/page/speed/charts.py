@@ -22,7 +22,7 @@ from specviz.page.charts import (
     line,
     mark,
 )  # fmt: skip
-from specviz.record.trace import Costs
+from specviz.record.shape import Costs
 
 MOST_K = 16
 STEPS = 50

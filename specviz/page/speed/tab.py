@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 
 from specviz.page import parts
+from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
 from specviz.page.speed.lab import EXAMPLE, EXPLORED, OUTPUTS, SWEEP_S, SWEPT, SpeedLab
-from specviz.page.step.tab import PRIVATE
+from specviz.page.updates import PRIVATE
 from specviz.speed.sweep import KS, TEMPERATURES
 
 EQUATION_1 = """<math display="block"><mi>E</mi><mo>=</mo><mfrac><mrow><mn>1</mn><mo>−</mo><msup><mi>α</mi><mrow><mi>K</mi><mo>+</mo><mn>1</mn></mrow></msup></mrow>
@@ -62,8 +62,8 @@ def _known() -> dict[str, Any]:
         status = parts.status_line("speed-status")
     cards = parts.panel("speed-cards")
     with gr.Row(elem_classes="sv-pictures"):
-        passes = picture("passes")
-        positions = picture("positions")
+        passes = picture("passes", TEXTS["passes"])
+        positions = picture("positions", TEXTS["positions"])
     return {"status": status, "measure": measure, "cards": cards, "passes": passes, "positions": positions}
 
 
@@ -76,7 +76,7 @@ def _explored() -> dict[str, Any]:
         k = gr.Slider(1, 16, EXAMPLE["k"], step=1, label="K", elem_id="if-k", buttons=[])
     sentence = parts.panel("speed-verdict")
     with gr.Row(elem_classes="sv-pictures sv-three"):
-        pictures = {name: picture(name) for name in ("tokens", "speedup", "map")}
+        pictures = {name: picture(name, TEXTS[name]) for name in ("tokens", "speedup", "map")}
     return {"alpha": alpha, "c": c, "k": k, "verdict": sentence, **pictures}
 
 
@@ -93,10 +93,3 @@ def _sweep(outputs: dict[str, Any]) -> tuple[gr.Number, dict[str, Any]]:
         "sweep": sweep,
         "stop": stop,
     }
-
-
-def picture(name: str, text: Callable[[str], str] = TEXTS.__getitem__) -> gr.Plot:
-    """Lay out a figure under its heading and words."""
-    with gr.Column(elem_classes="sv-picture"):
-        parts.prose(text(name))
-        return parts.chart(f"chart-{name}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from specviz import Trace, replay
 from specviz.decoding.coins import PURPOSES
 from specviz.errors import SpecVizError
-from specviz.models.pairs import CATALOGUE, DRAFT_KINDS
+from specviz.models.catalogue import CATALOGUE, DRAFT_KINDS
 from specviz.models.toy import DEFAULT_AGREEMENT, agreement_of, toy_model
 from specviz.page.server.shelf import TOY, Shelf
 from specviz.page.settings import MAX_NEW_TOKENS, one_of, real, whole

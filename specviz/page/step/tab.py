@@ -11,9 +11,9 @@ from specviz.page import gallery, messages, parts
 from specviz.page.choices import draft_choices, examples_of, pair_choices
 from specviz.page.link import default_values, values_of
 from specviz.page.settings import CHAT
-from specviz.page.step.handlers import MODEL, MOST_WAITING, Handlers
+from specviz.page.step.handlers import Handlers
+from specviz.page.updates import MODEL, MOST_WAITING, PRIVATE, Screen
 
-PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
 TELL_CONTROLS = """(...values) => {
   window.specvizControls = values;
   window.dispatchEvent(new CustomEvent('specviz:controls'));
@@ -57,14 +57,6 @@ class Buttons(NamedTuple):
     stop: gr.Button
     race: gr.Button
     branch: gr.Button
-
-
-class Screen(NamedTuple):
-    """What the first tab shows, for the labs: the trace on screen (None while there is none), what draws it, the controls."""
-
-    shown: gr.State
-    outputs: list[Any]
-    described: list[Any]
 
 
 class Tools(NamedTuple):

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from specviz.decoding.run import DEFAULT_K, DEFAULT_SEED, check_k, check_length, check_seed, encode
+from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, check_k, check_length, encode
+from specviz.decoding.run import check_seed
 from specviz.decoding.sampling import Sampling
 from specviz.errors import SpecVizError
 from specviz.models.pairs import Pair

@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.decoding.run import autoregress, start
+from specviz.decoding.plain import autoregress
+from specviz.decoding.run import start
 from specviz.decoding.sampling import Sampling
 from specviz.models.cursors import Cursor
 from specviz.models.loaded import LoadedModel
