@@ -18,7 +18,7 @@ from specviz import Sampling, autoregress, decode, measure_costs, replay
 from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
 from specviz.exactness.findings import HEAD, Finding, as_json, complaints, findings, law_table, line
-from specviz.models.catalogue import catalogue, fetch_pair
+from specviz.models.catalogue import availability, fetch_pair
 from specviz.models.pairs import Pair, load_pair
 from specviz.record.files import write_file
 from specviz.record.text import grid, summary
@@ -250,7 +250,7 @@ def _progress(text: str) -> None:
 
 
 def _pairs(_: argparse.Namespace) -> int:
-    for each in catalogue():
+    for each in availability():
         size = f"{each.download / 1e6:,.0f} MB to fetch" if not each.here else "here"
         print(
             f"{each.entry.name:<14} {size:<18} {each.entry.title}; {each.entry.licence}; wants {each.entry.needs}"

@@ -15,6 +15,7 @@ from torch import Tensor
 from specviz.decoding.sampling import Draw, cumulative, draw
 from specviz.models.cursors import Cursor
 from specviz.models.loaded import LoadedModel
+from specviz.models.pairs import Pair
 
 Law = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -226,3 +227,13 @@ class NoiseDrafter(Drafter):
         thrown = [uniforms(position) for position in range(1, k + 1)]
         draws = [draw(self._ends, u) for u in thrown]
         return Proposal(thrown, draws, [self._law] * k, [float(self._law[0])] * k, [self._ends] * k)
+
+
+def drafter_of(pair: Pair) -> Drafter:
+    """Return a fresh drafter for one run of a pair."""
+    device = torch.device("cpu" if pair.target.device.startswith("mps") else pair.target.device)
+    if pair.draft_kind == "lookup":
+        return LookupDrafter(pair.target.vocab, device)
+    if pair.draft_kind == "noise":
+        return NoiseDrafter(pair.target.vocab, device)
+    return ModelDrafter(pair.draft or pair.target, pair.target.vocab, device)

@@ -16,6 +16,7 @@ import torch
 
 from specviz.decoding import recording
 from specviz.decoding.coins import Coins, check_overrides, check_seed
+from specviz.decoding.drafters import drafter_of
 from specviz.decoding.options import (
     DEFAULT_K,
     DEFAULT_SEED,
@@ -55,7 +56,7 @@ class Run:
         self._prompt_length = len(trace.data["prompt"]["ids"])
         self._sequence = [*trace.data["prompt"]["ids"], *already]
         self._target = pair.target.cursor()
-        self._drafter = pair.drafter()
+        self._drafter = drafter_of(pair)
         self._stopped = self._finished = False
         check_room(self._sequence, self._target.limit, self._drafter.limit, self._prompt_length)
         self._prefill()

@@ -122,7 +122,7 @@ class Availability:
     download: int
 
 
-def catalogue() -> list[Availability]:
+def availability() -> list[Availability]:
     """Return every pair of the catalogue with what is here and what would have to be fetched; no network.
 
     On a machine with a GPU, the pair that is worth one comes first.

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from specviz.decoding.drafters import Drafter, LookupDrafter, ModelDrafter, NoiseDrafter
 from specviz.errors import SpecVizError
 from specviz.models import fetching, trimmed, weights
 from specviz.models.catalogue import (
@@ -47,15 +46,6 @@ class Pair:
     def draft_name(self) -> str:
         """The draft model's name, else the kind of draft."""
         return self.draft.name if self.draft is not None else self.draft_kind
-
-    def drafter(self) -> Drafter:
-        """Return a fresh drafter for one run."""
-        device = torch.device("cpu" if self.target.device.startswith("mps") else self.target.device)
-        if self.draft_kind == "lookup":
-            return LookupDrafter(self.target.vocab, device)
-        if self.draft_kind == "noise":
-            return NoiseDrafter(self.target.vocab, device)
-        return ModelDrafter(self.draft or self.target, self.target.vocab, device)
 
     def weights(self) -> dict[str, Any]:
         """Return what a trace says about the weights: for each side its source, hash, dtype, device and cache."""

@@ -17,7 +17,7 @@ IDS = ("1 15 42", "7 7 7 7", "99 0 50 25 12")
 
 def pair_choices() -> list[tuple[str, str]]:
     """Return (text, name) for every pair of the catalogue: what must be fetched, how much that is, what it wants."""
-    return [(_pair_text(line), line.entry.name) for line in catalogue.catalogue()]
+    return [(_pair_text(line), line.entry.name) for line in catalogue.availability()]
 
 
 def _pair_text(line: catalogue.Availability) -> str:

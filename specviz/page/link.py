@@ -17,6 +17,7 @@ NAMES = (
 NUMBERS = ("k", "temperature", "top_k", "top_p", "max_new_tokens", "seed", "agreement")
 CHAT_WORDS = {value: words for words, value in CHAT.items()}
 LOCKABLE = (*NAMES, "recorded")
+EXACTNESS_SOURCES = ("screen", "toy", "table")  # what the exactness lab can be about
 
 
 def default_values(pair: str) -> dict[str, Any]:

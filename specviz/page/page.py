@@ -50,8 +50,8 @@ def build_page(shelf: Shelf, first_pair: str, opening: str | None = None) -> gr.
             for name, title, build in LABS:
                 with gr.Tab(title, id=name, elem_id=f"tab-{name}") as tab:
                     built[name] = build(tab, shelf, screen.shown)
-        exactness_tab.connect(built["exactness"], handlers, screen)
-        learn_tab.connect(built["learn"], handlers, screen)
+        exactness_tab.connect(built["exactness"], screen)
+        learn_tab.connect(built["learn"], screen)
         api.build(shelf)
         page.load(handlers.greet, None, [loading], concurrency_limit=None, **updates.PRIVATE)
         page.unload(handlers.leave)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from anyio import to_thread
 
+from specviz import Trace
 from specviz.errors import SpecVizError
 from specviz.models.catalogue import CATALOGUE
 from specviz.page import messages
@@ -27,8 +28,22 @@ from specviz.page.server.shelf import POLL_S, TOY
 MODEL = "model"
 MOST_WAITING = 64  # visitors whose runs wait for each other, or for the same run
 OUTPUTS = ("status", "player", "chart", "recorded", "plain", "trace", "run", "stop", "race", "shown")
+PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
+
 log = logging.getLogger(__name__)
 Update = tuple[Any, ...]
+
+
+class Screen(NamedTuple):
+    """What the first tab shows, for the other tabs: the trace on screen (None while there is none), what draws it, the
+    controls; and how another tab puts a run there: by a recorded one's name, or one that it has made, with a line.
+    """
+
+    shown: gr.State
+    outputs: list[Any]
+    described: list[Any]
+    show_recorded: Callable[[gr.Request, str], Update]
+    show_made: Callable[[gr.Request, Trace, str], Update]
 
 
 class Waiting(tuple[Any, ...]):
@@ -125,14 +140,3 @@ def locking(names: Collection[str], updates: Update) -> Update:
         locked(value) if name in names else value
         for name, value in zip((*OUTPUTS, *NAMES), updates, strict=True)
     )
-
-
-PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
-
-
-class Screen(NamedTuple):
-    """What the first tab shows, for the labs: the trace on screen (None while there is none), what draws it, the controls."""
-
-    shown: gr.State
-    outputs: list[Any]
-    described: list[Any]

@@ -16,6 +16,7 @@ from scipy.stats import chisquare
 
 from specviz import EXACT, Rules, Sampling, with_draft
 from specviz.decoding.coins import Coins
+from specviz.decoding.drafters import drafter_of
 from specviz.decoding.sampling import cumulative, draw
 from specviz.decoding.step import speculate
 from specviz.exactness.enumeration import continued, uncached_law
@@ -52,7 +53,7 @@ DRAFTS = [*(["model"] if has_own_draft("smollm2-135m") else []), "lookup", "nois
 def one_position(pair, ids: list[int], rules: Rules, trials: int) -> tuple[Counter, dict[int, float]]:
     """Throw one position again and again, by the loop's own draw, test and replacement; count what is put out."""
     with torch.inference_mode():
-        target, drafter = pair.target.cursor(), pair.drafter()
+        target, drafter = pair.target.cursor(), drafter_of(pair)
         p = rules.target_law(target.extend(ids, 1)[0], HOT)
         proposal = drafter.propose(ids, 1, lambda i: 0.5, lambda logits: rules.draft_law(logits, HOT))
     q, q_ends = proposal.law(0), cumulative(proposal.law(0))
@@ -97,7 +98,7 @@ def whole_steps(rules: Rules, k: int, trials: int) -> tuple[Counter, dict[tuple[
     """Compute one step of tiny models for many seeds, let the target's plain law go on to K + 1 tokens; count texts."""
     pair = pair_with("equal", 3)
     own, ends = uncached_law(pair.target, PROMPT, HOT), pair.target.end_ids
-    target, drafter = pair.target.cursor(), pair.drafter()
+    target, drafter = pair.target.cursor(), drafter_of(pair)
     generator, counts = np.random.default_rng(0), Counter()
     for seed in range(trials):
         for reader in (target, drafter):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from specviz import Pair, Sampling, decode, replay, start
 from specviz.decoding.coins import Coins
+from specviz.decoding.drafters import drafter_of
 from specviz.decoding.rules import EXACT
 from specviz.decoding.sampling import accept, cumulative, draw, residual, warp
 from specviz.decoding.step import speculate
@@ -209,7 +210,7 @@ def test_a_draft_with_more_tokens_than_the_target_gives_the_law_of_one_without_t
     """The surplus is masked before the warp, so top-k and top-p count only what can be proposed."""
     sampling = Sampling(1.0, top_k=2)
     pair = pair_with("larger", 3)
-    drafter = pair.drafter()
+    drafter = drafter_of(pair)
     proposal = drafter.propose(PROMPT, 1, lambda i: 0.5, lambda row: EXACT.draft_law(row, sampling))
     with torch.inference_mode():
         row = pair.draft.model(torch.tensor([PROMPT])).logits[0, -1, :3]
@@ -221,7 +222,7 @@ def test_neither_cache_reads_ahead_of_the_text_nor_is_anything_read_twice() -> N
     pair, read = Pair("counted", tiny_model(6, 2, limit=128), tiny_model(6, 3, limit=128), "model"), []
 
     for seed in range(3):
-        target, drafter, text = pair.target.cursor(), pair.drafter(), list(PROMPT)
+        target, drafter, text = pair.target.cursor(), drafter_of(pair), list(PROMPT)
         coins = Coins(seed)
         target.extend(text[:-1], 0)
         drafter.prefill(text[:-1])

@@ -21,6 +21,7 @@ import torch
 
 import specviz
 from specviz import Pair, Sampling, Trace, autoregress, decode, load_pair, replay, start, with_draft
+from specviz.decoding.drafters import drafter_of
 from specviz.decoding.sampling import cumulative, residual
 from specviz.exactness.enumeration import enumerate_runs, total_variation
 from specviz.exactness.faults import without_rejected
@@ -65,7 +66,7 @@ def test_drafts_are_drawn_and_not_the_likeliest() -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_the_row_that_a_draft_was_drawn_from_is_the_row_it_is_tested_with(sampling, dtype) -> None:
     draft = wrap(tiny_model(12, 3).model.to(dtype), name="draft")
-    drafter = dataclasses.replace(wide_pair(), draft=draft).drafter()
+    drafter = drafter_of(dataclasses.replace(wide_pair(), draft=draft))
     rules = specviz.EXACT
     proposal = drafter.propose(PROMPT, 4, lambda i: i / 5, lambda logits: rules.draft_law(logits, sampling))
     for law, ends, drawn in zip(proposal.tested, proposal.ends, proposal.draws, strict=True):

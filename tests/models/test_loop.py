@@ -8,6 +8,7 @@ import torch
 
 from specviz import Pair, Sampling, SpecVizError, autoregress, decode, replay, start
 from specviz.decoding.coins import Coins
+from specviz.decoding.drafters import drafter_of
 from specviz.decoding.sampling import warp
 from specviz.decoding.step import speculate
 from specviz.models.cursors import ModelCursor
@@ -111,7 +112,7 @@ def test_a_memory_that_cannot_be_cut_back_is_recomputed_and_the_trace_says_so():
 
 def test_after_a_step_neither_cache_holds_more_than_the_text_without_its_last_token():
     pair = tiny_pair("llama", "model")
-    target, drafter = pair.target.cursor(), pair.drafter()
+    target, drafter = pair.target.cursor(), drafter_of(pair)
     sequence, coins = list(PROMPT), Coins(1)
     target.extend(sequence[:-1], 0)
     drafter.prefill(sequence[:-1])

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from specviz.models import catalogue as catalogue_module
-from specviz.models import fetching
-from specviz.models.catalogue import CATALOGUE, catalogue
+from specviz.models import catalogue, fetching
+from specviz.models.catalogue import CATALOGUE, availability
 from specviz.page.choices import pair_choices
 
 SOURCES = [source for entry in CATALOGUE.values() for source in (*entry.target, *entry.draft)]
@@ -34,7 +33,7 @@ def test_every_pair_says_how_big_it_is_what_it_wants_and_under_which_licence():
 
 def test_what_is_here_need_not_be_fetched(monkeypatch):
     monkeypatch.setattr(fetching, "locate", lambda source: "here" if "SmolLM2-135M" in source.repo else None)
-    lines = {line.entry.name: line for line in catalogue()}
+    lines = {line.entry.name: line for line in availability()}
     assert lines["smollm2-135m"].here and lines["smollm2-135m"].download == 0
     assert not lines["smollm2-360m"].here and lines["smollm2-360m"].download == 727_000_000
 
@@ -48,8 +47,8 @@ def test_the_menu_says_what_must_be_fetched_how_much_and_what_hardware_it_wants(
 
 
 def test_a_gpu_brings_the_pair_that_is_worth_one_to_the_top(monkeypatch, nothing_here):
-    monkeypatch.setattr(catalogue_module, "best_device", lambda: "cuda")
-    names = [line.entry.name for line in catalogue()]
+    monkeypatch.setattr(catalogue, "best_device", lambda: "cuda")
+    names = [line.entry.name for line in availability()]
     assert names[0] == "smollm2-1.7b"
     assert sorted(names) == sorted(CATALOGUE)
 
@@ -61,8 +60,8 @@ def test_the_space_preloads_the_revision_that_the_catalogue_names():
     preloaded = re.search(r"preload_from_hub:\n  - (\S+) (\S+) (\w+)\n", readme)
     assert preloaded, "the README's first lines preload no pinned model"
     assert (preloaded[1], preloaded[3]) == (
-        catalogue_module.SMOLLM2_135M.repo,
-        catalogue_module.SMOLLM2_135M.revision,
+        catalogue.SMOLLM2_135M.repo,
+        catalogue.SMOLLM2_135M.revision,
     )
     wanted = {
         "config.json",

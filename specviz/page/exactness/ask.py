@@ -15,9 +15,9 @@ from specviz.exactness.one_step import (
 )
 from specviz.exactness.throws import check_trials
 from specviz.models.toy import DEFAULT_AGREEMENT
+from specviz.page.link import EXACTNESS_SOURCES
 from specviz.page.settings import one_of, real, whole
 
-SOURCES = ("screen", "toy", "table")
 TRIALS = (100, 1_000, 10_000, 100_000, 1_000_000)
 MOST_SEED = 2**31
 TOY_PROMPT = "1 15 42"
@@ -54,7 +54,7 @@ def read_ask(given: object) -> Ask:
     own = as_mapping(asked.get("toy"))
     trials, spot, prompt = asked.get("trials"), asked.get("spot"), own.get("prompt", TOY_PROMPT)
     return Ask(
-        source=one_of("source", asked.get("source", SOURCES[0]), SOURCES),
+        source=one_of("source", asked.get("source", EXACTNESS_SOURCES[0]), EXACTNESS_SOURCES),
         fault=None if asked.get("fault") is None else fault_named(asked["fault"]),
         trials=None if trials is None else check_trials(trials),
         seed=whole("The throw's number", asked.get("seed", 0), 0, MOST_SEED),

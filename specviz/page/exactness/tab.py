@@ -14,7 +14,6 @@ from specviz.page import messages, parts
 from specviz.page.exactness import lab as exactness_lab
 from specviz.page.exactness.greedy import greedy as greedy_lines
 from specviz.page.server.shelf import Shelf
-from specviz.page.step.handlers import Handlers
 from specviz.page.updates import MODEL, PRIVATE, Screen, Update, at_rest
 
 LOOK_AGAIN = "() => window.dispatchEvent(new Event('specviz:exactness'))"
@@ -49,7 +48,7 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> Lab:
     return Lab(lab, shelf)
 
 
-def connect(lab: Lab, handlers: Handlers, screen: Screen) -> None:
+def connect(lab: Lab, screen: Screen) -> None:
     """Let the lab put a run of the toy on screen, where the first tab shows it."""
 
     def run_toy(request: gr.Request, asked: gr.EventData) -> Update:
@@ -58,7 +57,7 @@ def connect(lab: Lab, handlers: Handlers, screen: Screen) -> None:
         except SpecVizError as error:
             return at_rest(status=messages.status(str(error), "error"))
         wrong = not fault_named(trace.data["settings"]["fault"]).exact
-        return handlers.show_made(request, trace, WITH_A_MISTAKE if wrong else WITH_ANOTHER_RULE)
+        return screen.show_made(request, trace, WITH_A_MISTAKE if wrong else WITH_ANOTHER_RULE)
 
     made = lab.drawn.run_toy(run_toy, None, screen.outputs, trigger_mode="always_last", **PRIVATE)
     made.then(None, None, None, js=parts.OPEN_TAB % "step", **PRIVATE)

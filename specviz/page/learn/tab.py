@@ -13,7 +13,6 @@ from specviz.page import messages, parts
 from specviz.page.learn import text as learn_text
 from specviz.page.link import NAMES, values_in
 from specviz.page.server.shelf import Shelf
-from specviz.page.step.handlers import Handlers
 from specviz.page.updates import PRIVATE, Screen, Update, described, update
 
 SCROLL_BACK = "() => window.dispatchEvent(new Event('specviz:learn'))"
@@ -27,11 +26,11 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> gr.HTML:
     return lesson
 
 
-def connect(lesson: gr.HTML, handlers: Handlers, screen: Screen) -> None:
+def connect(lesson: gr.HTML, screen: Screen) -> None:
     """Let the text's experiments show a recorded run, or set controls; neither starts a run."""
 
     def show(request: gr.Request, asked: gr.EventData) -> Update:
-        return handlers.show_recorded(request, str(_asked(asked).get("recorded")))
+        return screen.show_recorded(request, str(_asked(asked).get("recorded")))
 
     def set_controls(asked: gr.EventData) -> Update:
         values = _asked(asked).get("values")

@@ -21,9 +21,8 @@ from specviz.exactness.one_step import check_table
 from specviz.exactness.throws import check_trials
 from specviz.models.catalogue import OWN_DRAFT
 from specviz.models.trimmed import vocabulary_size
-from specviz.page.exactness.ask import SOURCES
 from specviz.page.gallery import entry_of, open_recorded
-from specviz.page.link import NAMES
+from specviz.page.link import EXACTNESS_SOURCES, NAMES
 from specviz.page.settings import one_of
 from specviz.player import as_json
 from specviz.speed import hardware
@@ -158,7 +157,7 @@ def _exact_link(rest: str) -> Data:
     source, fault, trials, *place = path.split("/")
     how = fault_named(fault).sampling if fault else HOT
     ask = {
-        "source": one_of("source", source, SOURCES),
+        "source": one_of("source", source, EXACTNESS_SOURCES),
         "fault": fault or None,
         "trials": check_trials(int(trials)),
         "toy": {"temperature": how.temperature, "top_k": how.top_k} | {name: float(value) for name, value in parse_qsl(query)},

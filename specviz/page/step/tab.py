@@ -104,7 +104,7 @@ def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, open
     page.load(None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
     page.load(None, None, None, js=NAME_RECORDED, **PRIVATE)
     page.load(handlers.follow_link(first_pair, opening), None, [*outputs, *controls], **PRIVATE)
-    return Screen(shown_state, outputs, list(controls))
+    return Screen(shown_state, outputs, list(controls), handlers.show_recorded, handlers.show_made)
 
 
 def _connect_runs(
