@@ -19,7 +19,8 @@ from transformers import AutoConfig
 
 from distil.student import student_config
 from specviz.models import weights
-from specviz.models.trimmed import DESCRIPTION, FORMAT, MAP, sha256_of
+from specviz.models.trimmed import DESCRIPTION, FORMAT, MAP
+from specviz.models.weights import sha256_of
 
 # Of the target's configuration: what the draft takes from the loaded target, or what says nothing about the layers.
 NOT_THE_DRAFTS = {

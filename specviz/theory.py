@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from specviz.bounds import MAX_K
+
 HALVINGS = 60
 
 
@@ -38,7 +40,7 @@ def speedup(alpha: float, k: int, c: float, verify: float = 1.0, rest: float = 0
 
 
 def best_k(
-    alpha: float, c: float, verify: Sequence[float] | None = None, rest: float = 0.0, most: int = 16
+    alpha: float, c: float, verify: Sequence[float] | None = None, rest: float = 0.0, most: int = MAX_K
 ) -> tuple[int, float]:
     """Return the K from 0 to `most` with the largest speedup, and that speedup; the smaller K wins a tie.
 

@@ -16,19 +16,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from specviz.bounds import MOST_ROWS, SEED_LIMIT, whole
 from specviz.errors import SpecVizError
 
 PURPOSES = ("draft", "accept", "final")
-SEED_LIMIT = 2**53
 
 Address = tuple[int, int, str]
 
 
-def check_seed(seed: int) -> int:
+def check_seed(seed: object) -> int:
     """Return `seed` if it is a whole number in [0, 2^53), else raise SpecVizError."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEED_LIMIT:
-        raise SpecVizError(f"The seed must be a whole number from 0 to {SEED_LIMIT - 1}, not {seed!r}.")
-    return seed
+    return whole("The seed", seed, 0, SEED_LIMIT - 1)
 
 
 def check_overrides(overrides: Mapping[Address, float]) -> dict[Address, float]:
@@ -70,7 +68,9 @@ class Coins:
         """Return the seed's own uniform at an address, whatever was put in its place."""
         index = 3 * (position - 1) + PURPOSES.index(purpose)
         if step != self._step or index >= len(self._uniforms):
-            raw = np.random.Philox(key=self.seed, counter=[0, step, 0, 0]).random_raw(max(3 * 17, index + 1))
+            raw = np.random.Philox(key=self.seed, counter=[0, step, 0, 0]).random_raw(
+                max(3 * MOST_ROWS, index + 1)
+            )
             self._uniforms = ((raw >> np.uint64(11)) * 2.0**-53).tolist()
             self._step = step
         return self._uniforms[index]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypedDict
 
-from specviz.decoding.coins import Address
-from specviz.decoding.rules import Rules
+from specviz.bounds import MAX_K, whole
+from specviz.decoding.coins import Address, check_overrides, check_seed
+from specviz.decoding.rules import EXACT, Rules
 from specviz.decoding.sampling import Sampling
 from specviz.errors import SpecVizError
 from specviz.models.loaded import LoadedModel
 from specviz.record.shape import Baseline, Costs
 
-MAX_K = 16
 DEFAULT_K = 4
 DEFAULT_TOKENS = 64
 DEFAULT_SEED = 7
@@ -31,6 +32,31 @@ class Options(TypedDict, total=False):
     rules: Rules
     costs: Costs | None
     baseline: Baseline | None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The same, checked once and for all where they enter; `max_new_tokens` is at least 1, K from 0 to 16.
+
+    Raises SpecVizError for an option that is out of its bounds.
+    """
+
+    k: int = DEFAULT_K
+    max_new_tokens: int = DEFAULT_TOKENS
+    sampling: Sampling = field(default_factory=Sampling)
+    seed: int = DEFAULT_SEED
+    chat: bool | None = None
+    label: str = ""
+    overrides: Mapping[Address, float] = field(default_factory=dict)
+    rules: Rules = EXACT
+    costs: Costs | None = None
+    baseline: Baseline | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole("K", self.k, 0, MAX_K))
+        object.__setattr__(self, "max_new_tokens", whole("The number of new tokens", self.max_new_tokens, 1))
+        object.__setattr__(self, "seed", check_seed(self.seed))
+        object.__setattr__(self, "overrides", check_overrides(self.overrides))
 
 
 def check_room(sequence: Sequence[int], target_limit: int, draft_limit: int, prompt_length: int) -> None:
@@ -64,25 +90,3 @@ def encode(
     if not ids:
         raise SpecVizError("The prompt has no tokens: write a few words for the model to go on from.")
     return ids, text, wants_chat
-
-
-def _whole(name: str, value: object, low: int, high: int | None) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or value < low
-        or (high is not None and value > high)
-    ):
-        bounds = f"from {low} to {high}" if high is not None else f"of at least {low}"
-        raise SpecVizError(f"{name} must be a whole number {bounds}, not {value!r}.")
-    return value
-
-
-def check_k(k: object) -> int:
-    """Return the draft length K if it is a whole number from 0 to 16, else raise SpecVizError."""
-    return _whole("K", k, 0, MAX_K)
-
-
-def check_length(tokens: object) -> int:
-    """Return max_new_tokens if it is a whole number of at least 1, else raise SpecVizError."""
-    return _whole("The number of new tokens", tokens, 1, None)

@@ -9,9 +9,9 @@ from typing import Unpack
 import torch
 
 from specviz.decoding import recording
-from specviz.decoding.coins import Coins, check_seed
+from specviz.decoding.coins import Coins
 from specviz.decoding.drafters import UNLIMITED
-from specviz.decoding.options import DEFAULT_SEED, DEFAULT_TOKENS, Options, check_length, check_room, encode
+from specviz.decoding.options import Options, RunOptions, check_room, encode
 from specviz.decoding.sampling import Sampling, cumulative, draw, warp
 from specviz.models.cursors import Cursor
 from specviz.models.loaded import LoadedModel
@@ -32,13 +32,16 @@ def autoregress(target: LoadedModel, prompt: str | Sequence[int], **options: Unp
 
 def start_plain(target: LoadedModel, prompt: str | Sequence[int], **options: Unpack[Options]) -> PlainRun:
     """Prepare what `autoregress` runs and prefill the target, to be iterated token by token."""
-    sampling = options.get("sampling", Sampling())
-    ids, _, _ = encode(target, prompt, options.get("chat"))
-    coins = Coins(check_seed(options.get("seed", DEFAULT_SEED)), options.get("overrides"))
-    longest = check_length(options.get("max_new_tokens", DEFAULT_TOKENS))
+    return begin_plain(target, prompt, RunOptions(**options))
+
+
+def begin_plain(target: LoadedModel, prompt: str | Sequence[int], options: RunOptions) -> PlainRun:
+    """Prepare what `start_plain` does, from options that were checked before."""
+    ids, _, _ = encode(target, prompt, options.chat)
+    coins = Coins(options.seed, options.overrides)
     cursor = target.cursor()
     check_room(ids, cursor.limit, UNLIMITED, len(ids))
-    return PlainRun(cursor, ids, sampling, coins, longest, target.end_ids)
+    return PlainRun(cursor, ids, options.sampling, coins, options.max_new_tokens, target.end_ids)
 
 
 class PlainRun:

@@ -15,21 +15,12 @@ from uuid import uuid4
 import torch
 
 from specviz.decoding import recording
-from specviz.decoding.coins import Coins, check_overrides, check_seed
+from specviz.decoding.coins import Coins
 from specviz.decoding.drafters import drafter_of
-from specviz.decoding.options import (
-    DEFAULT_K,
-    DEFAULT_SEED,
-    DEFAULT_TOKENS,
-    Options,
-    check_k,
-    check_length,
-    check_room,
-    encode,
-)
-from specviz.decoding.rules import EXACT, Rules
+from specviz.decoding.options import Options, RunOptions, check_room, encode
+from specviz.decoding.rules import Rules
 from specviz.decoding.sampling import Sampling
-from specviz.decoding.step import Verdict, speculate
+from specviz.decoding.step import Terms, Verdict, speculate
 from specviz.models.devices import RAN_OUT, memory_errors
 from specviz.models.pairs import Pair
 from specviz.record.shape import new_record
@@ -47,12 +38,12 @@ class Run:
     def __init__(self, pair: Pair, trace: Trace, rules: Rules, already: Sequence[int] = ()) -> None:
         settings = trace.data["settings"]
         self.trace = trace
-        self._pair, self._rules = pair, rules
-        self._sampling = Sampling(settings["temperature"], settings["top_k"], settings["top_p"])
+        self._pair = pair
+        sampling = Sampling(settings["temperature"], settings["top_k"], settings["top_p"])
         overrides = {(step, position, purpose): u for step, position, purpose, u in settings["overrides"]}
-        self._coins = Coins(settings["seed"], overrides)
+        coins = Coins(settings["seed"], overrides)
+        self._terms = Terms(coins, sampling, frozenset(settings["end_ids"]), rules)
         self._k, self._max_new_tokens = settings["k"], settings["max_new_tokens"]
-        self._end_ids = frozenset(settings["end_ids"])
         self._prompt_length = len(trace.data["prompt"]["ids"])
         self._sequence = [*trace.data["prompt"]["ids"], *already]
         self._target = pair.target.cursor()
@@ -103,13 +94,10 @@ class Run:
             self._sequence,
             allowed,
             number,
-            self._coins,
-            self._sampling,
-            self._end_ids,
-            self._rules,
+            self._terms,
         )
         drafted = len(verdict.proposal.draws)
-        steps.append(recording.record(verdict, number, _reason(self._k, drafted, limits), self._rules))
+        steps.append(recording.record(verdict, number, _reason(self._k, drafted, limits), self._terms.rules))
         self._sequence += verdict.emitted
         self._account(steps, verdict, begin)
         return steps[-1]
@@ -147,7 +135,7 @@ class Run:
         step["ms"] = {name: recording.figures(ms) for name, ms in times.items()}
 
     def _why_stop(self) -> str | None:
-        if self._sequence[-1] in self._end_ids:
+        if self._sequence[-1] in self._terms.end_ids:
             return "end"
         if len(self._sequence) - self._prompt_length >= self._max_new_tokens:
             return "length"
@@ -171,35 +159,38 @@ def start(pair: Pair, prompt: str | Sequence[int], **options: Unpack[Options]) -
     label, overrides {(step, position, purpose): u}, rules, costs (`measure_costs`), baseline (`autoregress`).
     Raises SpecVizError for a blank prompt, one that is too long, or an option out of range.
     """
-    sampling = options.get("sampling", Sampling())
-    ids, text, chat = encode(pair.target, prompt, options.get("chat"))
-    rules = options.get("rules", EXACT)
-    overrides = check_overrides(options.get("overrides") or {})
+    return begin(pair, prompt, RunOptions(**options))
+
+
+def begin(pair: Pair, prompt: str | Sequence[int], options: RunOptions) -> Run:
+    """Prepare what `start` does, from options that were checked before."""
+    sampling, rules = options.sampling, options.rules
+    ids, text, chat = encode(pair.target, prompt, options.chat)
     trace = Trace(
         new_record(
             run_id=uuid4().hex[:12],
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             settings={
-                "label": options.get("label", ""),
+                "label": options.label,
                 "pair": pair.name,
                 "draft": {"kind": pair.draft_kind, "name": pair.draft_name},
-                "k": check_k(options.get("k", DEFAULT_K)),
+                "k": options.k,
                 "temperature": sampling.temperature,
                 "top_k": sampling.top_k,
                 "top_p": sampling.top_p,
-                "seed": check_seed(options.get("seed", DEFAULT_SEED)),
-                "max_new_tokens": check_length(options.get("max_new_tokens", DEFAULT_TOKENS)),
+                "seed": options.seed,
+                "max_new_tokens": options.max_new_tokens,
                 "chat": chat,
                 "end_ids": sorted(pair.target.end_ids),
                 "top_m": recording.TOP_M,
                 "fault": rules.name,
-                "overrides": [[*address, u] for address, u in sorted(overrides.items())],
+                "overrides": [[*address, u] for address, u in sorted(options.overrides.items())],
             },
             weights=pair.weights(),
             machine=pair.machine(),
             prompt={"text": text, "ids": ids},
-            costs=options.get("costs"),
-            baseline=options.get("baseline"),
+            costs=options.costs,
+            baseline=options.baseline,
         )
     )
     trace.name_tokens(pair.target.pieces)

@@ -25,16 +25,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from specviz.bounds import MAX_TEMPERATURE, positive, real, whole
 from specviz.errors import SpecVizError
 
 GREEDY_BELOW = 1e-6
-MAX_TEMPERATURE = 2.0
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SpecVizError(f"{name} must be a number, not {value!r}.")
-    return value
 
 
 @dataclass(frozen=True)
@@ -49,17 +43,9 @@ class Sampling:
     top_p: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= _number("The temperature", self.temperature) <= MAX_TEMPERATURE:
-            raise SpecVizError(
-                f"The temperature must be from 0 to {MAX_TEMPERATURE:g}, not {self.temperature!r}."
-            )
-        if _number("top-k", self.top_k) < 0 or self.top_k != int(self.top_k):
-            raise SpecVizError(f"top-k must be 0 (off) or a positive whole number, not {self.top_k!r}.")
-        if not 0 < _number("top-p", self.top_p) <= 1:
-            raise SpecVizError(f"top-p must be above 0 and at most 1, not {self.top_p!r}.")
-        object.__setattr__(self, "top_k", int(self.top_k))
-        object.__setattr__(self, "temperature", float(self.temperature))
-        object.__setattr__(self, "top_p", float(self.top_p))
+        object.__setattr__(self, "temperature", real("The temperature", self.temperature, 0, MAX_TEMPERATURE))
+        object.__setattr__(self, "top_k", whole("Top-k (0 is off)", self.top_k, 0))
+        object.__setattr__(self, "top_p", positive("Top-p", self.top_p, 1))
 
     @property
     def greedy(self) -> bool:

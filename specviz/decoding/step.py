@@ -55,24 +55,32 @@ class Final:
     mass: float | None
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What is settled for a whole run: its random numbers, how logits become laws, which tokens end a text, and the rules."""
+
+    coins: Coins
+    sampling: Sampling
+    end_ids: frozenset[int]
+    rules: Rules = EXACT
+
+
 def speculate(
     target: Cursor,
     drafter: Drafter,
     sequence: Sequence[int],
     k: int,
     step: int,
-    coins: Coins,
-    sampling: Sampling,
-    end_ids: frozenset[int],
-    rules: Rules = EXACT,
+    terms: Terms,
 ) -> Verdict:
-    """Compute one step after `sequence`: draft at most k tokens, verify them in one target pass, draw the final one.
+    """Compute step number `step` after `sequence`: draft at most k tokens, verify them in one target pass, draw the final one.
 
     The target's pass gives k + 1 laws; one coin a draft is thrown from left to right; the final token takes a rejected
     draft's place, drawn from the residual, or follows k accepted ones, drawn from the last law.
 
     Both models have read at most len(sequence) - 1 tokens before, and at most one less than the new text after.
     """
+    coins, sampling, end_ids, rules = terms.coins, terms.sampling, terms.end_ids, terms.rules
     proposal = drafter.propose(
         sequence,
         k,

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from specviz.bounds import whole
 from specviz.decoding.coins import PURPOSES, Address
 from specviz.decoding.rules import EXACT, RESIDUAL, Rules
 from specviz.decoding.sampling import Draw, Sampling, cumulative
-from specviz.errors import SpecVizError
 from specviz.exactness import faults
 from specviz.exactness.enumeration import accepted_below
 from specviz.exactness.worlds import START, Table
@@ -96,11 +96,7 @@ def throw(rows: Rows, k: int, sampling: Sampling, *, trials: int, seed: int, rul
 
 def check_trials(trials: object) -> int:
     """Return a number of trials if it is whole and from 1 to a million, else raise SpecVizError."""
-    if isinstance(trials, bool) or not isinstance(trials, int) or not 1 <= trials <= MOST_TRIALS:
-        raise SpecVizError(
-            f"The number of trials must be a whole number from 1 to {MOST_TRIALS:,}, not {trials!r}."
-        )
-    return trials
+    return whole("The number of trials", trials, 1, MOST_TRIALS)
 
 
 class _Step:

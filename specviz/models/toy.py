@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from specviz.bounds import real
 from specviz.errors import SpecVizError
 from specviz.models.cursors import Stopwatch
 from specviz.models.loaded import LoadedModel
@@ -94,9 +95,7 @@ class ToyTokenizer:
 
 def check_agreement(agreement: object) -> float:
     """Return how much the draft agrees with the target if it is a number from 0 to 1, else raise SpecVizError."""
-    if isinstance(agreement, bool) or not isinstance(agreement, int | float) or not 0 <= agreement <= 1:
-        raise SpecVizError(f"The toy's agreement must be a number from 0 to 1, not {agreement!r}.")
-    return float(agreement)
+    return real("The toy's agreement", agreement, 0, 1)
 
 
 def agreement_of(name: str) -> float:

@@ -9,7 +9,6 @@ is the target's, the very same tensor where both sit on one device and in one dt
 from __future__ import annotations
 
 import copy
-import hashlib
 import inspect
 import json
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from torch import Tensor, nn
 
 from specviz.errors import SpecVizError
 from specviz.models.loaded import LoadedModel
+from specviz.models.weights import sha256_of
 
 DESCRIPTION = "draft.json"
 MAP = "id_map.safetensors"
@@ -129,11 +129,6 @@ def read_description(folder: Path) -> dict[str, Any]:
 def fingerprint(folder: str | Path) -> str:
     """Return the SHA-256 of a draft's description, which holds those of all its files."""
     return sha256_of(Path(folder) / DESCRIPTION)
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_tensors(folder: Path, description: dict[str, Any]) -> dict[str, Tensor]:

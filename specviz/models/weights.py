@@ -148,7 +148,7 @@ def _read_header(path: Path) -> dict[str, Any]:
 _hash_memo: dict[tuple[str, int, int], str] = {}
 
 
-def hash_of(path: Path) -> str:
+def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -159,7 +159,7 @@ def _file_hash(path: Path, recorded: dict[str, Any] | None) -> str:
         return str(recorded["sha256"])
     key = (str(path.resolve()), status.st_size, status.st_mtime_ns)
     if key not in _hash_memo:
-        _hash_memo[key] = hash_of(path)
+        _hash_memo[key] = sha256_of(path)
     return _hash_memo[key]
 
 
@@ -169,7 +169,7 @@ def describe_weights(folder: Path) -> dict[str, dict[str, Any]]:
     for file in weight_files(folder):
         status = file.stat()
         entries[file.name] = {
-            "sha256": hash_of(file),
+            "sha256": sha256_of(file),
             "size": status.st_size,
             "mtime_ns": status.st_mtime_ns,
         }

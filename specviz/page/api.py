@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -49,8 +50,7 @@ def _trace(shelf: Shelf, *values: object) -> Trace:
         settings = read_settings(*values)
         pair = shelf.pair(settings.pair, settings.draft, settings.agreement)
         with shelf.turn(pair.name), shelf.unloading(pair.name):
-            return zero.decode(
-                pair, settings.prompt, costs=shelf.costs(pair.name, pair.draft_name), **settings.options()
-            )
+            costs = shelf.costs(pair.name, pair.draft_name)
+            return zero.decode(pair, settings.prompt, replace(settings.options, costs=costs))
     except SpecVizError as error:
         raise gr.Error(str(error), print_exception=False) from None

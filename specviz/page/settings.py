@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from specviz import Sampling
+from specviz.bounds import real, whole
+from specviz.decoding.options import RunOptions
 from specviz.errors import SpecVizError
 from specviz.models import catalogue
 from specviz.page.choices import draft_choices
@@ -19,42 +21,13 @@ CHAT = {"as the model expects": None, "chat template": True, "raw text": False}
 
 @dataclass(frozen=True)
 class Settings:
-    """A run's settings, all of them in range; temperature and top-p are checked by `Sampling`."""
+    """What a run is made of: a prompt, a pair with a draft, and options in their bounds."""
 
     prompt: str
     pair: str
     draft: str
-    k: int
-    max_new_tokens: int
-    sampling: Sampling
-    seed: int
-    chat: bool | None
     agreement: float
-
-    def options(self) -> dict[str, Any]:
-        """Return what `start` and `decode` take by name."""
-        names = ("k", "max_new_tokens", "sampling", "seed", "chat")
-        return {name: getattr(self, name) for name in names}
-
-
-def whole(name: str, value: object, low: int, high: int) -> int:
-    """Return a whole number between low and high, or raise SpecVizError; 4.0 counts as 4."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or value != value
-        or not low <= value <= high
-        or value % 1
-    ):
-        raise SpecVizError(f"{name} must be a whole number from {low} to {high}.")
-    return int(value)
-
-
-def real(name: str, value: object, low: float, high: float) -> float:
-    """Return a number between low and high, or raise SpecVizError."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise SpecVizError(f"{name} must be a number from {low:g} to {high:g}.")
-    return float(value)
+    options: RunOptions
 
 
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
@@ -89,25 +62,22 @@ def read_settings(
     max_new_tokens: object, seed: object, chat: object, agreement: object,
 ) -> Settings:  # fmt: skip
     """Return the settings, or raise SpecVizError at the first that can't be used."""
-    sampling = Sampling(
-        temperature=real("The temperature", temperature, 0, 2),
-        top_k=whole("Top-k", top_k, 0, MAX_TOP_K),
-        top_p=real("Top-p", top_p, 0, 1),
-    )
     return Settings(
         prompt=read_prompt(prompt),
         pair=one_of("pair", pair, catalogue.CATALOGUE),
         draft=one_of("draft", draft or draft_choices(str(pair))[0][1], catalogue.DRAFT_KINDS),
-        k=whole("K", k, 0, 16),
-        max_new_tokens=whole("The number of new tokens", max_new_tokens, 1, MAX_NEW_TOKENS),
-        sampling=sampling,
-        seed=whole("The seed", seed, 0, 2**53 - 1),
-        chat=read_chat(chat),
         agreement=real("The agreement", agreement, 0, 1),
+        options=RunOptions(
+            k=k,  # type: ignore[arg-type]  # all of these are checked there
+            max_new_tokens=whole("The number of new tokens", max_new_tokens, 1, MAX_NEW_TOKENS),
+            sampling=Sampling(temperature, whole("Top-k", top_k, 0, MAX_TOP_K), top_p),  # type: ignore[arg-type]
+            seed=seed,  # type: ignore[arg-type]
+            chat=read_chat(chat),
+        ),
     )
 
 
-def plain_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `autoregress` takes by name, from a trace's settings."""
-    sampling = Sampling(temperature=given["temperature"], top_k=given["top_k"], top_p=given["top_p"])
-    return {"sampling": sampling} | {name: given[name] for name in ("max_new_tokens", "seed", "chat")}
+def options_of(given: Mapping[str, Any]) -> RunOptions:
+    """Return the options that a trace's settings name, for the plain loop."""
+    sampling = Sampling(given["temperature"], given["top_k"], given["top_p"])
+    return RunOptions(sampling=sampling, **{name: given[name] for name in ("max_new_tokens", "seed", "chat")})

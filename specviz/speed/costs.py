@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Sequence
 from itertools import chain, islice
 
-from specviz.decoding.options import DEFAULT_K, MAX_K
+from specviz.bounds import MOST_ROWS
+from specviz.decoding.options import DEFAULT_K
 from specviz.decoding.recording import figures
 from specviz.decoding.run import Run, start
 from specviz.models.loaded import LoadedModel
@@ -61,5 +62,5 @@ class Reader:
 
 def _round_ms(target: Reader, draft: Reader | None, run: Run) -> tuple[list[float], list[float]]:
     """Return the milliseconds of a target pass over 1 ... 17 rows and of a draft forward (0 without one), and some steps' rests."""
-    forwards = [*map(target.pass_ms, range(1, MAX_K + 2)), draft.draft_ms() if draft else 0.0]
+    forwards = [*map(target.pass_ms, range(1, MOST_ROWS + 1)), draft.draft_ms() if draft else 0.0]
     return forwards, [step["ms"]["rest"] for step in islice(run, STEPS)]

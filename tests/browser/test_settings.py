@@ -27,8 +27,8 @@ BAD: list[tuple[str, Any]] = [
 
 def test_good_settings_pass_and_whole_floats_count_as_whole() -> None:
     settings = read_settings(*{**GOOD, "k": 4.0, "seed": 7.0}.values())
-    assert (settings.k, settings.seed, settings.sampling.temperature) == (4, 7, 0.8)
-    assert isinstance(settings.k, int)
+    assert (settings.options.k, settings.options.seed, settings.options.sampling.temperature) == (4, 7, 0.8)
+    assert isinstance(settings.options.k, int)
 
 
 @pytest.mark.parametrize(("name", "value"), BAD)

@@ -18,7 +18,7 @@ from specviz import EXACT, Rules, Sampling, with_draft
 from specviz.decoding.coins import Coins
 from specviz.decoding.drafters import drafter_of
 from specviz.decoding.sampling import cumulative, draw
-from specviz.decoding.step import speculate
+from specviz.decoding.step import Terms, speculate
 from specviz.exactness.enumeration import continued, uncached_law
 from specviz.exactness.faults import FAULTS
 from specviz.models.catalogue import has_own_draft
@@ -106,7 +106,7 @@ def whole_steps(rules: Rules, k: int, trials: int) -> tuple[Counter, dict[tuple[
         if not target.length:
             target.extend(PROMPT[:-1], 0)
             drafter.prefill(PROMPT[:-1])
-        text = tuple(speculate(target, drafter, PROMPT, k, 1, Coins(seed), HOT, ends, rules).emitted)
+        text = tuple(speculate(target, drafter, PROMPT, k, 1, Terms(Coins(seed), HOT, ends, rules)).emitted)
         while len(text) <= k and text[-1] not in ends:
             law = np.array(own(text))
             text = (*text, int(generator.choice(len(law), p=law / law.sum())))

@@ -27,7 +27,8 @@ from specviz.exactness.enumeration import enumerate_runs
 from specviz.exactness.worlds import enlarged, tiny_model, with_seed
 from specviz.models.loaded import wrap
 from specviz.models.pairs import Pair
-from specviz.models.trimmed import DESCRIPTION, FORMAT, MAP, sha256_of
+from specviz.models.trimmed import DESCRIPTION, FORMAT, MAP
+from specviz.models.weights import sha256_of
 from tests.exact.tally import Tally
 from tests.exact.test_enumeration import ROUNDING
 from tests.exact.worlds import PROMPT, own_law

@@ -15,7 +15,7 @@ from specviz.decoding.coins import Coins
 from specviz.decoding.drafters import drafter_of
 from specviz.decoding.rules import EXACT
 from specviz.decoding.sampling import accept, cumulative, draw, residual, warp
-from specviz.decoding.step import speculate
+from specviz.decoding.step import Terms, speculate
 from specviz.exactness.enumeration import enumerate_runs, enumerate_step, total_variation
 from specviz.exactness.worlds import PROMPT as TABLE_PROMPT
 from specviz.exactness.worlds import START, table_pair, tiny_model
@@ -227,7 +227,7 @@ def test_neither_cache_reads_ahead_of_the_text_nor_is_anything_read_twice() -> N
         target.extend(text[:-1], 0)
         drafter.prefill(text[:-1])
         for step in range(1, 15):
-            verdict = speculate(target, drafter, text, 3, step, coins, HOT, frozenset())
+            verdict = speculate(target, drafter, text, 3, step, Terms(coins, HOT, frozenset()))
             text += verdict.emitted
             assert target.length == len(text) - 1
             read.append(len(text) - drafter._cursor.length)

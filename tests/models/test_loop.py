@@ -10,7 +10,7 @@ from specviz import Pair, Sampling, SpecVizError, autoregress, decode, replay, s
 from specviz.decoding.coins import Coins
 from specviz.decoding.drafters import drafter_of
 from specviz.decoding.sampling import warp
-from specviz.decoding.step import speculate
+from specviz.decoding.step import Terms, speculate
 from specviz.models.cursors import ModelCursor
 from specviz.models.loaded import wrap
 from tests.conftest import tiny, tiny_model, tiny_pair
@@ -117,7 +117,7 @@ def test_after_a_step_neither_cache_holds_more_than_the_text_without_its_last_to
     target.extend(sequence[:-1], 0)
     drafter.prefill(sequence[:-1])
     for step in range(1, 12):
-        verdict = speculate(target, drafter, sequence, 4, step, coins, Sampling(1.0), frozenset())
+        verdict = speculate(target, drafter, sequence, 4, step, Terms(coins, Sampling(1.0), frozenset()))
         sequence += verdict.emitted
         assert target.length == len(sequence) - 1
         assert len(sequence) - 2 <= drafter._cursor.length <= len(sequence) - 1

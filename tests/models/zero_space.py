@@ -9,6 +9,7 @@ import types
 
 import app  # imports spaces first
 from specviz import Trace, replay
+from specviz.decoding.options import RunOptions
 from specviz.errors import SpecVizError
 from specviz.page import api, launch
 from specviz.page.server import zero
@@ -55,12 +56,14 @@ def main():
     plain = list(handlers.time_plain_loop(trace))
     refused = None
     try:
-        zero.start(shelf.pair("smollm2-135m", "self", 0.9), "x", k=99)
+        zero.begin(shelf.pair("smollm2-135m", "self", 0.9), " ", RunOptions())
     except SpecVizError as error:
         refused = str(error)
     toy = api._trace(shelf, "1 15 42", "toy", *ASKED[2:])
 
-    stopped = zero.start(shelf.pair("smollm2-135m", "self", 0.9), "Once", max_new_tokens=200, seed=1)
+    stopped = zero.begin(
+        shelf.pair("smollm2-135m", "self", 0.9), "Once", RunOptions(max_new_tokens=200, seed=1)
+    )
     first = next(stopped)
     stopped.stop()
     own = shelf.pair("smollm2-135m", "model", 0.9)

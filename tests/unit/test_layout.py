@@ -15,7 +15,9 @@ FLOORS = (
     ("decoding",),
     ("record", "models"),
     ("bundle",),
-    ("theory", "errors"),
+    ("theory",),
+    ("bounds",),
+    ("errors",),
 )
 TABS = ("step", "exactness", "speed", "hardware", "learn")
 
@@ -136,7 +138,7 @@ def test_only_the_page_imports_gradio_or_plotly_and_only_what_computes_imports_t
         room = floor_of(name)[1]
         if room != "page":
             assert not roots & {"gradio", "plotly"}, name
-        if room in ("page", "record", "theory", "errors", "bundle"):
+        if room in ("page", "record", "theory", "bounds", "errors", "bundle"):
             assert "torch" not in roots, name
 
 

@@ -43,7 +43,8 @@ def toy_run(shelf: Shelf, tokens: int = 12) -> Trace:
     from specviz.page.step.handlers import Handlers
 
     values = read_settings("1 15 42", "toy", "model", 4, 0.8, 0, 1, tokens, 7, None, 0.9)
-    *_, last = Handlers(shelf)._decode("me", values, "key")
+    pair = shelf.pair(values.pair, values.draft, values.agreement)
+    *_, last = Handlers(shelf)._decode("me", values, pair, "key")
     return last[-1]
 
 

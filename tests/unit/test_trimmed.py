@@ -14,7 +14,8 @@ from specviz.models.catalogue import OWN_DRAFT
 from specviz.models.cursors import ModelCursor
 from specviz.models.loaded import wrap
 from specviz.models.pairs import Pair
-from specviz.models.trimmed import DESCRIPTION, FORMAT, MAP, load_trimmed, read_description, sha256_of
+from specviz.models.trimmed import DESCRIPTION, FORMAT, MAP, load_trimmed, read_description
+from specviz.models.weights import sha256_of
 
 VOCAB, WIDTH, HEAD = 50, 16, 12
 

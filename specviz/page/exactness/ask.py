@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from specviz import Sampling, Trace
+from specviz.bounds import real, whole
 from specviz.errors import SpecVizError
 from specviz.exactness.faults import Fault, fault_named
 from specviz.exactness.one_step import (
@@ -16,7 +17,7 @@ from specviz.exactness.one_step import (
 from specviz.exactness.throws import check_trials
 from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page.link import EXACTNESS_SOURCES
-from specviz.page.settings import one_of, real, whole
+from specviz.page.settings import one_of
 
 TRIALS = (100, 1_000, 10_000, 100_000, 1_000_000)
 MOST_SEED = 2**31

@@ -6,6 +6,7 @@ from math import log10
 
 import plotly.graph_objects as go
 
+from specviz.bounds import MAX_K
 from specviz.page.charts import (
     BLUE,
     GREY,
@@ -121,7 +122,8 @@ def batch_figure(
     """Return the gain over plain decoding against the batch, at K and at the K that is best for each batch."""
     at_k = [gain(machine, target, draft, alpha, k, each) for each in BATCHES]
     best = [
-        max(gain(machine, target, draft, alpha, each_k, each) for each_k in range(17)) for each in BATCHES
+        max(gain(machine, target, draft, alpha, each_k, each) for each_k in range(MAX_K + 1))
+        for each in BATCHES
     ]
     here = gain(machine, target, draft, alpha, k, batch)
     figure = go.Figure()

@@ -9,12 +9,12 @@ from typing import Any
 import gradio as gr
 
 from specviz import Trace, theory
-from specviz.errors import SpecVizError
+from specviz.bounds import MAX_K, positive, real, whole
 from specviz.page import messages
 from specviz.page.hardware.charts import batch_figure, byte_unit, bytes_figure, gain, percent, roofline_figure
 from specviz.page.messages import Card, Grid, GridCell
 from specviz.page.server.shelf import Shelf
-from specviz.page.settings import one_of, real, whole
+from specviz.page.settings import one_of
 from specviz.page.updates import refusing
 from specviz.record.metrics import summary
 from specviz.speed import hardware
@@ -25,7 +25,7 @@ THIS = "this machine"
 OWN = "my own numbers"
 BITS = (16, 8, 4)
 TOKENS = 100
-MOST_K, MOST_BATCH = 16, 512
+MOST_BATCH = 512
 GIGA, TERA = 1e9, 1e12
 DEFAULTS: dict[str, Any] = {
     "machine": "NVIDIA H100 SXM", "bandwidth": 3350.0, "peak": 989.0, "target": 70.0, "bits": 16, "active": 100.0, "draft": 8.0,
@@ -51,26 +51,20 @@ class Setup:
 
 def read_setup(values: Mapping[str, Any]) -> Setup:
     """Return the controls' values in range, or raise SpecVizError at the first that can't be used."""
-    bandwidth = _positive("The bandwidth", values["bandwidth"], 1e6, "GB/s")
-    peak = _positive("The peak arithmetic", values["peak"], 1e6, "TFLOP/s")
-    target = _positive("The target's size", values["target"], 1e5, "billion parameters")
-    draft = _positive("The draft's size", values["draft"], 1e5, "billion parameters")
+    bandwidth = positive("The bandwidth", values["bandwidth"], 1e6, "GB/s")
+    peak = positive("The peak arithmetic", values["peak"], 1e6, "TFLOP/s")
+    target = positive("The target's size", values["target"], 1e5, "billion parameters")
+    draft = positive("The draft's size", values["draft"], 1e5, "billion parameters")
     bits = int(one_of("size of a weight", str(values["bits"]), [str(bits) for bits in BITS]))
-    active = _positive("The active share", values["active"], 100, "%") / 100
+    active = positive("The active share", values["active"], 100, "%") / 100
     return Setup(
         machine=hardware.machine_from(str(values["machine"]), bandwidth, peak, ""),
         target=Model(target * GIGA, bits, active),
         draft=Model(draft * GIGA, bits),
         alpha=real("The acceptance", values["alpha"], 0, 1),
-        k=whole("K", values["k"], 0, MOST_K),
+        k=whole("K", values["k"], 0, MAX_K),
         batch=whole("The batch", values["batch"], 1, MOST_BATCH),
     )
-
-
-def _positive(name: str, value: object, most: float, unit: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= most:
-        raise SpecVizError(f"{name} must be above 0 and at most {most:,.0f} {unit}.")
-    return float(value)
 
 
 class HardwareLab:
@@ -244,8 +238,8 @@ def changes(setup: Setup) -> Grid:
 
 def _change(setup: Setup) -> list[GridCell]:
     machine, target, draft = setup.machine, setup.target, setup.draft
-    gains = [gain(machine, target, draft, setup.alpha, k, setup.batch) for k in range(MOST_K + 1)]
-    best = max(range(MOST_K + 1), key=lambda k: (gains[k], -k))
+    gains = [gain(machine, target, draft, setup.alpha, k, setup.batch) for k in range(MAX_K + 1)]
+    best = max(range(MAX_K + 1), key=lambda k: (gains[k], -k))
     plain = hardware.plain_tokens_per_s(machine, target, setup.batch)
     here = gains[setup.k]
     return [

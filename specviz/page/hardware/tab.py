@@ -6,8 +6,9 @@ from typing import Any
 
 import gradio as gr
 
+from specviz.bounds import MAX_K
 from specviz.page import parts
-from specviz.page.hardware.lab import BITS, CALCULATED, DEFAULTS, MOST_BATCH, MOST_K, HardwareLab
+from specviz.page.hardware.lab import BITS, CALCULATED, DEFAULTS, MOST_BATCH, HardwareLab
 from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
 from specviz.page.updates import PRIVATE
@@ -61,7 +62,7 @@ def _controls(lab: HardwareLab) -> dict[str, Any]:
             "active": gr.Number(first["active"], label="Active, %", elem_id="hw-active"),
             "draft": gr.Number(first["draft"], label="Draft, billions", elem_id="hw-draft"),
             "alpha": gr.Slider(0, 1, first["alpha"], step=0.01, label="Acceptance α", elem_id="hw-alpha", buttons=[]),
-            "k": gr.Slider(0, MOST_K, first["k"], step=1, label="K", elem_id="hw-k", buttons=[]),
+            "k": gr.Slider(0, MAX_K, first["k"], step=1, label="K", elem_id="hw-k", buttons=[]),
             "batch": gr.Slider(1, MOST_BATCH, first["batch"], step=1, label="Batch", elem_id="hw-batch", buttons=[]),
         }  # fmt: skip
 

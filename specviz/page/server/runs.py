@@ -23,13 +23,13 @@ BEING_MADE = "Another visitor's run with the same settings is being made: it wil
 
 def key_of(settings: Settings, pair: Pair) -> str:
     """Return what two requests share exactly when they ask for the same run."""
-    sampling = settings.sampling
-    chat = pair.target.has_template if settings.chat is None else settings.chat
+    options, sampling = settings.options, settings.options.sampling
+    chat = pair.target.has_template if options.chat is None else options.chat
     return json.dumps(
         {
-            "prompt": settings.prompt, "pair": pair.name, "draft": [pair.draft_kind, pair.draft_name], "k": settings.k,
+            "prompt": settings.prompt, "pair": pair.name, "draft": [pair.draft_kind, pair.draft_name], "k": options.k,
             "temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p, "chat": chat,
-            "max_new_tokens": settings.max_new_tokens, "seed": settings.seed, "weights": pair.weights(),
+            "max_new_tokens": options.max_new_tokens, "seed": options.seed, "weights": pair.weights(),
         }
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from threading import Event, Lock, Thread, main_thread
 from typing import TypeVar
 
 from specviz import Pair, load_pair, measure_costs, with_draft
+from specviz.bounds import MOST_ROWS
 from specviz.errors import OutOfMemory, SpecVizError
 from specviz.models import catalogue
 from specviz.models.devices import release_memory
@@ -126,11 +127,6 @@ class Shelf:
             yield load.line
         if load.error:
             raise SpecVizError(load.error)
-
-    def lines_until_ready(self, name: str, pause: float = POLL_S) -> Iterator[str]:
-        """Yield what is going on until a pair is loaded and it is the caller's turn to use it."""
-        yield from self.lines_until_loaded(name, pause)
-        yield from self.lines_until_free(name, pause)
 
     def pair(self, name: str, draft: str, agreement: float) -> Pair:
         """Return a loaded pair with a draft, loading it first where it is not; raises SpecVizError."""
@@ -246,7 +242,7 @@ class Shelf:
         """Yield what is going on until a pair's costs have been measured, now, whether they had been or not."""
         yield from self.lines_until_free(pair.name)
         try:
-            yield "Measuring: a target pass over 1 to 17 rows, a draft forward, a step's rest. A few seconds."
+            yield f"Measuring: a target pass over 1 to {MOST_ROWS} rows, a draft forward, a step's rest. A few seconds."
             with self.unloading(pair.name):
                 self._costs[pair.name, pair.draft_name] = measure_costs(pair)
         finally:

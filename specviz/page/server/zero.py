@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, Unpack
+from typing import Any
 
 import gradio as gr
 
 from specviz.decoding import branch, plain
 from specviz.decoding import run as decoding
-from specviz.decoding.options import Options
+from specviz.decoding.options import RunOptions
 from specviz.decoding.plain import PlainRun, baseline_of
 from specviz.decoding.run import Run
 from specviz.errors import SpecVizError
@@ -60,15 +60,13 @@ def device_for(name: str, first: str) -> str | None:
 # --- in the forked process --------------------------------------------------------------------------------------------
 
 
-def _compute(
-    work: Work, name: str, draft: str, arguments: tuple[Any, ...], options: Options
-) -> Iterator[News]:
+def _compute(work: Work, name: str, draft: str, arguments: tuple[Any, ...]) -> Iterator[News]:
     """Yield what `work` yields for a lent pair, and where it is refused, the sentence: an error would lose its text."""
     pair = _lent[name]
     try:
         if draft != pair.draft_kind:
             pair = with_draft(pair, draft)
-        yield from work(pair, *arguments, **options)
+        yield from work(pair, *arguments)
     except SpecVizError as error:
         yield "refused", str(error)
 
@@ -76,8 +74,8 @@ def _compute(
 on_gpu = spaces.GPU(duration=SECONDS)(_compute) if ACTIVE else _compute
 
 
-def _run_steps(pair: Pair, *arguments: Any, **options: Unpack[Options]) -> Iterator[News]:
-    yield from _steps(decoding.start(pair, *arguments, **options))
+def _run_steps(pair: Pair, prompt: str, options: RunOptions) -> Iterator[News]:
+    yield from _steps(decoding.begin(pair, prompt, options))
 
 
 def _branch_steps(pair: Pair, parent: dict[str, Any], change: dict[str, Any]) -> Iterator[News]:
@@ -101,8 +99,8 @@ def _steps(run: Run) -> Iterator[News]:
         named, written = named | set(tokens), len(data["token_ids"])
 
 
-def _plain_tokens(pair: Pair, *arguments: Any, **options: Unpack[Options]) -> Iterator[News]:
-    run = plain.start_plain(pair.target, *arguments, **options)
+def _plain_tokens(pair: Pair, prompt: str, options: RunOptions) -> Iterator[News]:
+    run = plain.begin_plain(pair.target, prompt, options)
     for token in run:
         yield "token", (token, run.ms[-1])
 
@@ -110,16 +108,16 @@ def _plain_tokens(pair: Pair, *arguments: Any, **options: Unpack[Options]) -> It
 # --- in the page's process --------------------------------------------------------------------------------------------
 
 
-def start(pair: Pair, prompt: str, **options: Unpack[Options]) -> Run | LentRun:
+def begin(pair: Pair, prompt: str, options: RunOptions) -> Run | LentRun:
     """Prepare a run as `specviz.start` does, on the lent GPU where that is the pair's place."""
     if not is_lent(pair):
-        return decoding.start(pair, prompt, **options)
-    return LentRun(_ask(_run_steps, pair, prompt, **options))
+        return decoding.begin(pair, prompt, options)
+    return LentRun(_ask(_run_steps, pair, prompt, options))
 
 
-def decode(pair: Pair, prompt: str, **options: Unpack[Options]) -> Trace:
+def decode(pair: Pair, prompt: str, options: RunOptions) -> Trace:
     """Run a prompt to its end as `specviz.decode` does, on the lent GPU where that is the pair's place."""
-    run = start(pair, prompt, **options)
+    run = begin(pair, prompt, options)
     for _ in run:
         pass
     return run.trace
@@ -132,17 +130,17 @@ def start_branch(pair: Pair, parent: Trace, **change: Any) -> Run | LentRun:
     return LentRun(_ask(_branch_steps, pair, parent.data, change))
 
 
-def start_plain(pair: Pair, prompt: str, **options: Unpack[Options]) -> PlainRun | LentPlainRun:
-    """Prepare the plain loop as `decoding.start_plain` does, on the lent GPU where that is the pair's place."""
+def begin_plain(pair: Pair, prompt: str, options: RunOptions) -> PlainRun | LentPlainRun:
+    """Prepare the plain loop as `begin_plain` of `decoding.plain` does, on the lent GPU where that is the pair's place."""
     if not is_lent(pair):
-        return plain.start_plain(pair.target, prompt, **options)
-    return LentPlainRun(_ask(_plain_tokens, pair, prompt, **options))
+        return plain.begin_plain(pair.target, prompt, options)
+    return LentPlainRun(_ask(_plain_tokens, pair, prompt, options))
 
 
-def _ask(work: Work, pair: Pair, *arguments: Any, **options: Unpack[Options]) -> Generator[News]:
+def _ask(work: Work, pair: Pair, *arguments: Any) -> Generator[News]:
     """Pass on what comes from the GPU's process; raises SpecVizError for what it, or the lender, refused."""
     try:
-        for kind, news in on_gpu(work, pair.name, pair.draft_kind, arguments, options):
+        for kind, news in on_gpu(work, pair.name, pair.draft_kind, arguments):
             if kind == "refused":
                 raise SpecVizError(news)
             yield kind, news

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from specviz import theory
+from specviz.bounds import MAX_K, MOST_ROWS
 from specviz.page.charts import (
     BLUE,
     GREY,
@@ -24,7 +25,6 @@ from specviz.page.charts import (
 )  # fmt: skip
 from specviz.record.shape import Costs
 
-MOST_K = 16
 STEPS = 50
 LEVELS = {"start": 0.5, "end": 6.0, "size": 0.5}
 GREYS = [[0, "rgba(91,101,112,0)"], [1, "rgba(91,101,112,0.8)"]]
@@ -59,7 +59,7 @@ def passes_figure(costs: Costs, k: int) -> go.Figure:
         f"{ink(ORANGE, '━━')} {drafting}",
         f"{ink(GREY, '━━')} the rest of a step: o = {o:.2f}",
     )
-    figure.update_xaxes(tickvals=[1, 3, 5, 9, 13, 17], range=[0.4, 17.6])
+    figure.update_xaxes(tickvals=[1, 3, 5, 9, 13, MOST_ROWS], range=[0.4, MOST_ROWS + 0.6])
     figure.update_yaxes(range=[0, ROOM * max(*v, c, o)])
     return finish(figure, "rows in the pass, R", f"time / one row ({row_ms:.3g} ms)")
 
@@ -84,7 +84,7 @@ def positions_figure(shares: Sequence[float], alpha: float) -> go.Figure:
 
 def tokens_figure(alpha: float, k: int, ran: Ran | None) -> go.Figure:
     """Return the expected tokens per target pass against K, and what a run gave."""
-    ks = list(range(MOST_K + 1))
+    ks = list(range(MAX_K + 1))
     expected = [theory.expected_tokens(alpha, each) for each in ks]
     figure = go.Figure()
     line(figure, ks, expected, INK, "K = %{x}: %{y:.2f}<extra></extra>")
@@ -103,7 +103,7 @@ def speedup_figure(
     alpha: float, c: float, verify: Sequence[float] | None, rest: float, k: int, ran: Ran | None
 ) -> go.Figure:
     """Return the speedup against K: with a pair's costs where there are some (solid), Leviathan's ideal (dashed)."""
-    ks = list(range(1, MOST_K + 1))
+    ks = list(range(1, MAX_K + 1))
     ideal = [theory.speedup(alpha, each, c) for each in ks]
     modelled = [theory.speedup(alpha, each, c, verify[each], rest) for each in ks] if verify else ideal
     best = theory.best_k(alpha, c, verify, rest)
@@ -153,4 +153,4 @@ def map_figure(
 
 
 def _ks(figure: go.Figure) -> go.Figure:
-    return figure.update_xaxes(tickvals=[0, 2, 4, 8, 12, 16], range=[-0.4, MOST_K + 0.4])
+    return figure.update_xaxes(tickvals=[0, 2, 4, 8, 12, MAX_K], range=[-0.4, MAX_K + 0.4])

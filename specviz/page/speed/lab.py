@@ -13,6 +13,7 @@ from typing import Any
 import gradio as gr
 
 from specviz import Sampling, Trace
+from specviz.bounds import MAX_K, real, whole
 from specviz.errors import SpecVizError
 from specviz.models import catalogue
 from specviz.models.pairs import Pair
@@ -20,9 +21,8 @@ from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page import messages
 from specviz.page.messages import Card
 from specviz.page.server.shelf import TOY, Shelf
-from specviz.page.settings import one_of, read_prompt, real, whole
+from specviz.page.settings import one_of, read_prompt
 from specviz.page.speed.charts import (
-    MOST_K,
     Ran,
     map_figure,
     passes_figure,
@@ -108,7 +108,7 @@ class SpeedLab:
         return (
             round(EXAMPLE["alpha"] if alpha is None else alpha, 2),
             round(min(1.0, timing.c), 2) if timing else EXAMPLE["c"],
-            min(MOST_K, max(1, trace.data["settings"]["k"])),
+            min(MAX_K, max(1, trace.data["settings"]["k"])),
         )
 
     def _known(self, trace: Trace, line: str, sliders: tuple[Any, ...], **more: Any) -> Update:
@@ -136,7 +136,7 @@ class SpeedLab:
     def _cards(
         self, data: Mapping[str, Any], figures: Mapping[str, Any], timing: Timing | None
     ) -> list[Card]:
-        k = min(data["settings"]["k"], MOST_K)
+        k = min(data["settings"]["k"], MAX_K)
         return [
             acceptance_card(figures),
             *timing_cards(timing, k),
@@ -166,7 +166,7 @@ class SpeedLab:
     def explore(self, trace: Trace | None, alpha: Any, c: Any, k: Any) -> Update:
         """Draw the curves and the map for the sliders' acceptance, c and K; v and o are the pair's where they are known."""
         alpha, c = real("The acceptance", alpha, 0, 1), real("c", c, 0, 1)
-        k = whole("K", k, 1, MOST_K)
+        k = whole("K", k, 1, MAX_K)
         timing = timing_of(trace.data, self.shelf) if trace else None
         figures = figures_of(trace.data, timing) if trace else None
         own = _own_point(figures, timing)
@@ -188,7 +188,7 @@ class SpeedLab:
         if words is None and trace.data["settings"]["pair"] == TOY:
             return None
         made = "measured" if trace.data["run_id"] in self.shelf.made else "recorded"
-        return Ran(min(trace.data["settings"]["k"], MOST_K), figures[name], words or made)
+        return Ran(min(trace.data["settings"]["k"], MAX_K), figures[name], words or made)
 
     # --- measuring
 

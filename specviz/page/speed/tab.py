@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from specviz.bounds import MAX_K
 from specviz.page import parts
 from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
@@ -73,7 +74,7 @@ def _explored() -> dict[str, Any]:
             0, 1, EXAMPLE["alpha"], step=0.01, label="Acceptance α", elem_id="if-alpha", buttons=[]
         )
         c = gr.Slider(0, 1, EXAMPLE["c"], step=0.01, label="Draft forward c", elem_id="if-c", buttons=[])
-        k = gr.Slider(1, 16, EXAMPLE["k"], step=1, label="K", elem_id="if-k", buttons=[])
+        k = gr.Slider(1, MAX_K, EXAMPLE["k"], step=1, label="K", elem_id="if-k", buttons=[])
     sentence = parts.panel("speed-verdict")
     with gr.Row(elem_classes="sv-pictures sv-three"):
         pictures = {name: picture(name, TEXTS[name]) for name in ("tokens", "speedup", "map")}

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from specviz import theory
+from specviz.bounds import MAX_K
 from specviz.page import messages
 from specviz.page.messages import Card, Grid, GridCell
 from specviz.page.server.shelf import TOY, Shelf
-from specviz.page.speed.charts import (
-    MOST_K,
-)
 from specviz.record.metrics import summary
 from specviz.record.shape import Costs
 from specviz.speed.sweep import KS, TEMPERATURES, Cell, best_cells
@@ -72,7 +70,7 @@ def _usable(costs: Any) -> bool:
     try:
         times = [*costs["target_ms"], costs["draft_ms"], costs["rest_ms"]]
         return (
-            len(costs["target_ms"]) == MOST_K + 1
+            len(costs["target_ms"]) == MAX_K + 1
             and all(0 <= ms < math.inf for ms in times)
             and all(costs["target_ms"])
         )

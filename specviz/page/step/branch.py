@@ -6,12 +6,13 @@ import json
 from typing import Any, NamedTuple
 
 from specviz import Trace, replay
+from specviz.bounds import MAX_K, MOST_ROWS, real, whole
 from specviz.decoding.coins import PURPOSES
 from specviz.errors import SpecVizError
 from specviz.models.catalogue import CATALOGUE, DRAFT_KINDS
 from specviz.models.toy import DEFAULT_AGREEMENT, agreement_of, toy_model
 from specviz.page.server.shelf import TOY, Shelf
-from specviz.page.settings import MAX_NEW_TOKENS, one_of, real, whole
+from specviz.page.settings import MAX_NEW_TOKENS, one_of
 from specviz.page.step.files import message_in, named_run
 
 MAX_CHARACTERS = 4_000_000
@@ -38,7 +39,7 @@ def read_branch(asked: object, kept: Trace | None) -> tuple[Trace, Change]:
     data = message_in(asked, MAX_CHARACTERS, TOO_LARGE, UNREADABLE)
     change = Change(
         step=whole("The step of a branch", data.get("step"), 1, MOST_STEPS),
-        position=whole("The position of a branch", data.get("position"), 1, 17),
+        position=whole("The position of a branch", data.get("position"), 1, MOST_ROWS),
         purpose=one_of("purpose of a coin", data.get("purpose"), PURPOSES),
         u=real("The changed coin", data.get("u"), 0, 1),
     )
@@ -51,7 +52,7 @@ def _checked(trace: Trace) -> Trace:
     settings = trace.data["settings"]
     one_of("pair", settings["pair"], CATALOGUE)
     one_of("draft", settings["draft"]["kind"], DRAFT_KINDS)
-    whole("K", settings["k"], 0, 16)
+    whole("K", settings["k"], 0, MAX_K)
     whole("The number of new tokens", settings["max_new_tokens"], 1, MAX_NEW_TOKENS)
     if settings["fault"]:
         raise SpecVizError(

@@ -18,11 +18,13 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
 from specviz import Pair, Trace
+from specviz.decoding.options import RunOptions
 from specviz.decoding.plain import PlainRun
 from specviz.decoding.run import Run
 from specviz.errors import SpecVizError
@@ -34,8 +36,8 @@ from specviz.page.gallery import Recorded, entry_of, open_recorded
 from specviz.page.link import NAMES, locked_in, values_in, values_of
 from specviz.page.server.runs import Runs, key_of
 from specviz.page.server.shelf import POLL_S, TOY, Shelf
-from specviz.page.server.zero import LentPlainRun, LentRun, start, start_branch, start_plain
-from specviz.page.settings import Settings, plain_options, read_settings
+from specviz.page.server.zero import LentPlainRun, LentRun, begin, begin_plain, start_branch
+from specviz.page.settings import Settings, options_of, read_settings
 from specviz.page.step.branch import Change, agreement_in, check_ids, loaded, read_branch
 from specviz.page.step.charts import speed_figure
 from specviz.page.step.files import read_trace
@@ -86,7 +88,10 @@ class Handlers:
         yield self._ready(visitor)
         if not (yield from self._waited(visitor, self.shelf.lines_until_loaded(settings.pair, 0))):
             return
-        key = key_of(settings, self.shelf.pair(settings.pair, settings.draft, settings.agreement))
+        pair = self.shelf.pair(settings.pair, settings.draft, settings.agreement)
+        key = key_of(settings, pair)
+        decoded = self._decode(visitor, settings, pair, key)
+        del pair  # who only waits holds no model: where the memory runs out, it is to be let go
         if self._own.get(visitor) == key:  # who runs the same again wants another measurement
             self.runs.forget(key)
         if not (yield from self._waited(visitor, self.runs.lines_until_settled(key))):
@@ -96,7 +101,7 @@ class Handlers:
             yield self._whole(kept, f"{self._summary(kept)} {MADE_BEFORE}")
             return
         try:
-            yield from self._in_turn(visitor, settings.pair, lambda: self._decode(visitor, settings, key), 0)
+            yield from self._in_turn(visitor, settings.pair, decoded, 0)
         finally:
             self.runs.end(key)
 
@@ -115,29 +120,29 @@ class Handlers:
         return True
 
     def _in_turn(
-        self, visitor: str, pair: str, compute: Callable[[], Iterator[Update]], pause: float = POLL_S
+        self, visitor: str, pair: str, computed: Iterator[Update], pause: float = POLL_S
     ) -> Iterator[Update]:
-        """Wait until a pair is loaded and free, or the visitor stops; pass on what `compute` shows; free the pair."""
-        if not (yield from self._waited(visitor, self.shelf.lines_until_ready(pair, pause))):
+        """Wait until a loaded pair is free, or the visitor stops; pass on what is `computed` with it; free it."""
+        if not (yield from self._waited(visitor, self.shelf.lines_until_free(pair, pause))):
             return
         try:
             with self.shelf.unloading(pair):
                 try:
-                    yield from compute()
+                    yield from computed
                 finally:
                     self._running.pop(visitor, None)  # before the pair is let go: it holds the models
         finally:
             self.shelf.free(pair)
 
-    def _decode(self, visitor: str, settings: Settings, key: str) -> Iterator[Update]:
-        pair = self.shelf.pair(settings.pair, settings.draft, settings.agreement)
-        run = start(
-            pair, settings.prompt, costs=self.shelf.costs(pair.name, pair.draft_name), **settings.options()
-        )
+    def _decode(self, visitor: str, settings: Settings, pair: Pair, key: str) -> Iterator[Update]:
+        run = begin(pair, settings.prompt, self._with_costs(settings, pair))
         yield from self._follow(visitor, run)
         self.runs.keep(key, run.trace)
         self._own[visitor] = key
         yield self._whole(run.trace, self._summary(run.trace))
+
+    def _with_costs(self, settings: Settings, pair: Pair) -> RunOptions:
+        return replace(settings.options, costs=self.shelf.costs(pair.name, pair.draft_name))
 
     def _follow(self, visitor: str, run: Run | LentRun, what: str = "") -> Iterator[Update]:
         """Compute a run while this visitor lets it; `what` says which run it is, for the status line."""
@@ -177,11 +182,14 @@ class Handlers:
         if name != TOY and name not in [pair.name for pair in self.shelf.loaded()]:
             raise SpecVizError(f"The pair {name} is not loaded here: run it once, then run the branch.")
         yield self._ready(visitor)
-        yield from self._in_turn(visitor, name, lambda: self._decode_branch(visitor, parent, change))
+        if not (yield from self._waited(visitor, self.shelf.lines_until_loaded(name))):
+            return
+        pair = self.shelf.pair(name, parent.data["settings"]["draft"]["kind"], agreement_in(parent))
+        decoded = self._decode_branch(visitor, parent, pair, change)
+        del pair  # as in `_run`
+        yield from self._in_turn(visitor, name, decoded)
 
-    def _decode_branch(self, visitor: str, parent: Trace, change: Change) -> Iterator[Update]:
-        given = parent.data["settings"]
-        pair = self.shelf.pair(given["pair"], given["draft"]["kind"], agreement_in(parent))
+    def _decode_branch(self, visitor: str, parent: Trace, pair: Pair, change: Change) -> Iterator[Update]:
         check_ids(parent, pair.target.vocab)
         run = start_branch(pair, parent, **change._asdict())
         yield from self._follow(visitor, run, "branch: ")
@@ -195,19 +203,22 @@ class Handlers:
     def _race(self, visitor: str, values: tuple[Any, ...]) -> Iterator[Update]:
         settings = read_settings(*values)
         yield self._ready(visitor)
-        yield from self._in_turn(visitor, settings.pair, lambda: self._run_both(visitor, settings))
+        if not (yield from self._waited(visitor, self.shelf.lines_until_loaded(settings.pair))):
+            return
+        both = self._run_both(
+            visitor, settings, self.shelf.pair(settings.pair, settings.draft, settings.agreement)
+        )
+        yield from self._in_turn(visitor, settings.pair, both)
 
-    def _run_both(self, visitor: str, settings: Settings) -> Iterator[Update]:
-        pair = self.shelf.pair(settings.pair, settings.draft, settings.agreement)
-        costs = self.shelf.costs(pair.name, pair.draft_name)
-        run = start(pair, settings.prompt, costs=costs, **settings.options())
+    def _run_both(self, visitor: str, settings: Settings, pair: Pair) -> Iterator[Update]:
+        run = begin(pair, settings.prompt, self._with_costs(settings, pair))
         yield from self._follow(visitor, run, "race, speculative loop first: ")
-        plain = start_plain(pair, settings.prompt, **plain_options(run.trace.data["settings"]))
+        plain = begin_plain(pair, settings.prompt, settings.options)
         self._running[visitor] = plain
         if visitor in self._stopped:
             plain.stop()
         try:
-            yield from self._watch_plain(plain, settings.max_new_tokens)
+            yield from self._watch_plain(plain, settings.options.max_new_tokens)
         except SpecVizError:
             yield self._whole(run.trace, "")
             raise
@@ -325,7 +336,7 @@ class Handlers:
             yield working(line, stoppable=False)
         try:
             with self.shelf.unloading(pair.name):
-                plain = start_plain(pair, trace.data["prompt"]["text"], **plain_options(given))
+                plain = begin_plain(pair, trace.data["prompt"]["text"], options_of(given))
                 for _ in plain:
                     pass
         finally:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from specviz.bounds import MAX_K, MAX_TEMPERATURE
 from specviz.page import gallery, messages, parts
 from specviz.page.choices import draft_choices, examples_of, pair_choices
 from specviz.page.link import default_values, values_of
@@ -180,9 +181,15 @@ def _controls(first: Mapping[str, Any], opening: str | None) -> tuple[Controls, 
         prompt = gr.Textbox(
             first["prompt"], label="Prompt", lines=1, max_lines=4, elem_id="prompt", submit_btn=False
         )
-        k = gr.Slider(0, 16, first["k"], step=1, label="K", elem_id="k", buttons=[])
+        k = gr.Slider(0, MAX_K, first["k"], step=1, label="K", elem_id="k", buttons=[])
         temperature = gr.Slider(
-            0, 2, first["temperature"], step=0.05, label="Temperature", elem_id="temperature", buttons=[]
+            0,
+            MAX_TEMPERATURE,
+            first["temperature"],
+            step=0.05,
+            label="Temperature",
+            elem_id="temperature",
+            buttons=[],
         )
         more, picked = _more(first, pair)
         back = gr.Button("↩ undo", elem_id="back")

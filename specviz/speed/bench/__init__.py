@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, check_k, check_length, encode
-from specviz.decoding.run import check_seed
+from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, RunOptions, encode
 from specviz.decoding.sampling import Sampling
 from specviz.errors import SpecVizError
 from specviz.models.pairs import Pair
@@ -39,9 +38,10 @@ def bench(
     `prompts` are texts or token ids; by default eight texts, for the toy eight lists of its ids. Raises
     SpecVizError where K is 0 or an option is out of range.
     """
-    if check_k(k) == 0:
+    asked = RunOptions(k=k, max_new_tokens=tokens, sampling=sampling or Sampling(), seed=seed)
+    if asked.k == 0:
         raise SpecVizError("The bench measures drafting: K must be at least 1.")
-    work = Workload(sampling or Sampling(), check_length(tokens), check_seed(seed))
+    work = Workload(asked.sampling, asked.max_new_tokens, asked.seed)
     if prompts is None:
         prompts = random_ids(pair.target.vocab) if pair.target.model is None else TEXTS
     ids = [encode(pair.target, prompt, None)[0] for prompt in prompts]

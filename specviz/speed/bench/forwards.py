@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specviz.decoding.options import MAX_K
+from specviz.bounds import MAX_K
 from specviz.models.pairs import Pair
 from specviz.speed.costs import ROUNDS, Reader
 from specviz.theory import expected_tokens

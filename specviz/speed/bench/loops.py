@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from specviz.decoding.options import MAX_K
+from specviz.bounds import MAX_K
 from specviz.models.loaded import LoadedModel
 from specviz.models.pairs import Pair
 from specviz.speed.bench import engines
