@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from specviz.player import as_json, asset, scripts, styles, whole_run
+from specviz.bundle import as_json, asset, scripts, styles, whole_run
 from specviz.trace import Trace, write_file
 
 # What the player finds on the page: its element, its value, and nobody who changes it or listens.
@@ -88,7 +88,7 @@ def title_of(trace: Trace) -> str:
 def _player(query: str) -> str:
     """Return the player's template, marked as standing alone; `query` may be a visitor's."""
     marks = f'<div class="sv-player" data-standalone data-query="{html.escape(query.encode("utf-8", "replace").decode())}"'
-    return asset("player.html").replace('<div class="sv-player"', marks, 1)
+    return asset("player/player.html").replace('<div class="sv-player"', marks, 1)
 
 
 def _policy(script: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from specviz import Sampling, Trace, decode, pairs
+from specviz.bundle import as_json
 from specviz.decoding import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
 from specviz.faults import FAULTS, HOT, Fault, fault_named
@@ -26,7 +27,6 @@ from specviz.onestep import (
     position_of_toy,
     table_of,
 )
-from specviz.player import as_json
 from specviz.rules import EXACT
 from specviz.toy import DEFAULT_AGREEMENT
 from specviz.ui.settings import MAX_NEW_TOKENS, one_of, real, whole

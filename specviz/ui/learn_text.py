@@ -15,12 +15,12 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from specviz import theory
+from specviz.bundle import as_json
 from specviz.errors import SpecVizError
 from specviz.faults import HOT, fault_named
 from specviz.montecarlo import check_trials
 from specviz.onestep import check_table
 from specviz.pairs import OWN_DRAFT
-from specviz.player import as_json
 from specviz.trimmed import vocabulary_size
 from specviz.ui.exactness_lab import SOURCES
 from specviz.ui.gallery import entry_of, open_recorded

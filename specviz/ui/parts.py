@@ -2,38 +2,42 @@
 
 No text of a visitor or a model ever enters a template: templates are code to Gradio. The scripts make elements with
 `createElement` and `textContent`, and draw again when the string changes. The lists of the player's scripts and styles
-are `PLAYER_SCRIPTS` and `STYLES` in `specviz.player`.
+are `PLAYER_SCRIPTS` and `STYLES` in `specviz.bundle`.
 """
 
 from __future__ import annotations
 
 import gradio as gr
 
-from specviz.player import asset, scripts, styles
+from specviz.bundle import asset, scripts, styles
 
-LAB_SCRIPTS = ("numbers", "tokens", "dom")
-LAB_STYLES = ("labs", "exactness", "learn")
+LAB_SCRIPTS = ("player/run/numbers", "player/run/tokens", "player/draw/dom")
+LAB_STYLES = ("page/styles/labs", "page/exactness/exactness", "page/learn/learn")
 OPEN_TAB = "() => document.querySelector('#tabs [role=tab][data-tab-id=%s]')?.click()"
 
 
 def player(value: str | None) -> gr.HTML:
     """Return what shows a run; its value is `messages.finished` or `messages.live`, as JSON."""
-    return _drawn(asset("player.html") + asset("share.html"), scripts(), "player", value)
+    return _drawn(asset("player/player.html") + asset("player/share.html"), scripts(), "player", value)
 
 
 def download() -> gr.HTML:
     """Return what hands a visitor a file; its value is what `share.export` gives."""
-    return _drawn(asset("download.html"), asset("download.js"), "download")
+    return _drawn(asset("page/step/download.html"), asset("page/step/download.js"), "download")
 
 
 def status_line(elem_id: str) -> gr.HTML:
     """Return a line that says what is happening; its value is `messages.status`, as JSON."""
-    return _drawn(asset("status.html"), asset("status.js"), elem_id)
+    return _drawn(asset("page/parts/status.html"), asset("page/parts/status.js"), elem_id)
 
 
 def panel(elem_id: str) -> gr.HTML:
     """Return figures, a table and sentences of a lab; its value is `messages.panel`, as JSON."""
-    return _drawn(asset("panel.html"), f"{asset('dom.js')}\n{asset('panel.js')}", elem_id)
+    return _drawn(
+        asset("page/parts/panel.html"),
+        f"{asset('player/draw/dom.js')}\n{asset('page/parts/panel.js')}",
+        elem_id,
+    )
 
 
 def prose(html: str, elem_classes: str = "sv-lab") -> gr.HTML:
@@ -48,17 +52,17 @@ def chart(elem_id: str) -> gr.Plot:
 
 def exactness_lab() -> gr.HTML:
     """Return the exactness lab; its value is `exactness_lab.lab`, its event `ask` brings what the browser asks for."""
-    return _lab("exactness", "exactness")
+    return _lab("page/exactness/exactness", "exactness")
 
 
 def greedy_result() -> gr.HTML:
     """Return the two texts at temperature 0; its value comes from `exactness_lab.greedy`."""
-    return _lab("greedy", "greedy-result")
+    return _lab("page/exactness/greedy", "greedy-result")
 
 
 def learn() -> gr.HTML:
     """Return the text of Learn; its value is `learn_text.as_text`, its events `show` and `set` bring an experiment."""
-    return _lab("learn", "learn")
+    return _lab("page/learn/learn", "learn")
 
 
 def _lab(name: str, elem_id: str) -> gr.HTML:

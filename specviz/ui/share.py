@@ -9,8 +9,8 @@ from typing import Any
 from uuid import uuid4
 
 from specviz import Trace
+from specviz.bundle import as_json
 from specviz.errors import SpecVizError
-from specviz.player import as_json
 from specviz.standalone import to_html
 from specviz.ui.files import message_in, named_run
 from specviz.ui.gallery import entry_of

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from specviz import Trace, decode, load_pair, resume
-from specviz.player import asset
+from specviz.bundle import asset
 from specviz.toy import ToyCursor
 from specviz.ui import gallery
 from tests.browser.helpers import (
@@ -28,7 +28,15 @@ from tests.browser.helpers import (
 )
 from tests.browser.traces import fixture_trace
 
-PURE = ("numbers", "tokens", "dom", "record", "ruler", "mass", "drag")
+PURE = (
+    "player/run/numbers",
+    "player/run/tokens",
+    "player/draw/dom",
+    "player/run/cells",
+    "player/draw/inspector/ruler",
+    "player/run/mass",
+    "player/draw/inspector/movable",
+)
 OUTCOME = """([sources, cases]) => new Function('cases', sources + `
   const outcomeOf = ({ trace, step, position, purpose, u }) => {
     const at = trace.steps[step - 1];

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from specviz.ui.parts import asset
 from tests.browser.traces import fixture_trace
 
-MODULES = ("numbers", "tokens", "record", "clock")
+MODULES = ("player/run/numbers", "player/run/tokens", "player/run/cells", "player/run/beats")
 FACE = "clockOf, nextStop, indexOfBeat, viewOf, stageOf, countsAt, nextOfState"
 
 

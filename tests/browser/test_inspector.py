@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from specviz import player
+from specviz import bundle
 from tests.browser.traces import HOSTILE, WORDS, fixture_trace
 
-SCRIPTS = [name for name in player.PLAYER_SCRIPTS if name != "player"]
+SCRIPTS = [name for name in bundle.PLAYER_SCRIPTS if name != "player/main"]
 SIZE = {"width": 600, "height": 900}
 Draw = Callable[..., Page]
 
@@ -26,12 +26,15 @@ def drawn(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Draw]:
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    styles = "".join(f"<style>{player.asset(f'{name}.css')}</style>" for name in ("player", "inspector"))
-    template = f'<div id="element" hidden>{player.asset("player.html")}</div>'
+    styles = "".join(
+        f"<style>{bundle.asset(f'{name}.css')}</style>"
+        for name in ("player/styles/player", "player/styles/inspector")
+    )
+    template = f'<div id="element" hidden>{bundle.asset("player/player.html")}</div>'
     page.set_content(
         f'<!doctype html><body>{styles}{template}<div class="sv-player"><div id="place"></div></div>'
     )
-    scripts = "\n".join(player.asset(f"{name}.js") for name in SCRIPTS)
+    scripts = "\n".join(bundle.asset(f"{name}.js") for name in SCRIPTS)
     page.evaluate(
         f"() => {{ const element = document.querySelector('#element'); {scripts}; window.draws = drawInspector; window.throwDice = throwDice; window.lanesOf = lanesOf; }}"
     )

@@ -11,11 +11,20 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from specviz.player import asset
+from specviz.bundle import asset
 from tests.browser.helpers import beat, open_trace, press
 from tests.browser.traces import fixture_trace
 
-MODULES = ("numbers", "tokens", "record", "dom", "ruler", "calls", "speed", "endcard")
+MODULES = (
+    "player/run/numbers",
+    "player/run/tokens",
+    "player/run/cells",
+    "player/draw/dom",
+    "player/draw/inspector/ruler",
+    "player/run/score",
+    "player/draw/speed",
+    "player/draw/endcard",
+)
 FACE = "scoreOf, scoreWords, distanceOf, guessWords, distanceWords, coinOfDigits, stepWithCoin, endWords, speedWords"
 
 

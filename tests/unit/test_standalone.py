@@ -14,8 +14,8 @@ import pytest
 
 from specviz import Trace, decode, load_pair
 from specviz.__main__ import main
+from specviz.bundle import scripts
 from specviz.errors import SpecVizError
-from specviz.player import scripts
 from specviz.standalone import to_frame, to_html
 
 HOSTILE = (

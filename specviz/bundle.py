@@ -15,11 +15,23 @@ from specviz.metrics import summary
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 PLAYER_SCRIPTS = (
-    "numbers", "tokens", "record", "dom", "clock", "state", "link", "ribbon", "grid", "skyline", "stepclock", "transport",
-    "words", "ruler", "lanes", "mass", "throws", "inspector", "captions", "speed", "drag", "branch", "race", "calls", "predict", "asking", "endcard", "phone", "present", "notes", "lesson", "share", "keys", "asked", "player",
+    "player/run/numbers", "player/run/tokens", "player/run/cells", "player/draw/dom", "player/run/beats",
+    "player/state/moves", "player/state/link", "player/draw/ribbon", "player/draw/grid", "player/draw/skyline",
+    "player/draw/stepclock", "player/draw/transport", "player/draw/inspector/words", "player/draw/inspector/ruler", "player/draw/inspector/lanes",
+    "player/run/mass", "player/draw/inspector/dots", "player/draw/inspector/inspector", "player/run/captions", "player/draw/speed",
+    "player/draw/inspector/movable", "player/acts/branch", "player/acts/race", "player/run/score", "player/acts/predict",
+    "player/draw/predict", "player/draw/endcard", "player/acts/phone", "player/acts/present", "player/draw/notes",
+    "player/acts/lesson", "player/acts/share", "player/acts/input", "player/acts/learn", "player/main",
 )  # fmt: skip
-STYLES = ("player", "inspector", "page", "share", "branch", "predict")
-LAST_STYLES = ("phone", "present")  # they override what stands before them
+STYLES = (
+    "player/styles/player",
+    "player/styles/inspector",
+    "page/styles/page",
+    "player/styles/share",
+    "player/styles/branch",
+    "player/styles/predict",
+)
+LAST_STYLES = ("player/styles/phone", "player/styles/present")  # they override what stands before them
 
 
 def asset(name: str) -> str:
