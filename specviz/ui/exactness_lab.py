@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from specviz import Sampling, Trace, decode, pairs
-from specviz.bundle import as_json
 from specviz.decoding import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
 from specviz.faults import FAULTS, HOT, Fault, fault_named
@@ -28,6 +27,7 @@ from specviz.onestep import (
     table_of,
 )
 from specviz.rules import EXACT
+from specviz.standalone import as_json
 from specviz.toy import DEFAULT_AGREEMENT
 from specviz.ui.settings import MAX_NEW_TOKENS, one_of, real, whole
 from specviz.ui.shelf import TOY, Shelf

@@ -10,24 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 from specviz import theory
-from specviz.bundle import as_json
+from specviz.bundle import ASSETS
 from specviz.errors import SpecVizError
 from specviz.faults import HOT, fault_named
 from specviz.montecarlo import check_trials
 from specviz.onestep import check_table
 from specviz.pairs import OWN_DRAFT
+from specviz.standalone import as_json
 from specviz.trimmed import vocabulary_size
 from specviz.ui.exactness_lab import SOURCES
 from specviz.ui.gallery import entry_of, open_recorded
 from specviz.ui.link import NAMES
 from specviz.ui.settings import one_of
 
-FOLDER = Path(__file__).resolve().parents[2] / "assets" / "learn"
+FOLDER = ASSETS / "learn"
 TARGET_70B = theory.Model(70e9, 16)
 MACHINES = {"H100": "NVIDIA H100 SXM"}
 SHOWN = (

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from specviz import Trace
-from specviz.bundle import as_json, whole_run
+from specviz.standalone import as_json, whole_run
 from specviz.ui.gallery import Recorded, entries, prints
 
 OVERLAP = 2

@@ -9,9 +9,8 @@ from typing import Any
 from uuid import uuid4
 
 from specviz import Trace
-from specviz.bundle import as_json
 from specviz.errors import SpecVizError
-from specviz.standalone import to_html
+from specviz.standalone import as_json, to_html
 from specviz.ui.files import message_in, named_run
 from specviz.ui.gallery import entry_of
 from specviz.ui.settings import one_of

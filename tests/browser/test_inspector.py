@@ -13,7 +13,6 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from specviz import bundle
 from tests.browser.traces import HOSTILE, WORDS, fixture_trace
 
-SCRIPTS = [name for name in bundle.PLAYER_SCRIPTS if name != "player/main"]
 SIZE = {"width": 600, "height": 900}
 Draw = Callable[..., Page]
 
@@ -34,9 +33,9 @@ def drawn(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Draw]:
     page.set_content(
         f'<!doctype html><body>{styles}{template}<div class="sv-player"><div id="place"></div></div>'
     )
-    scripts = "\n".join(bundle.asset(f"{name}.js") for name in SCRIPTS)
+    code = bundle.script("player/draw/inspector/inspector.js")
     page.evaluate(
-        f"() => {{ const element = document.querySelector('#element'); {scripts}; window.draws = drawInspector; window.throwDice = throwDice; window.lanesOf = lanesOf; }}"
+        f"() => {{ const element = document.querySelector('#element'); {code}; window.draws = drawInspector; window.throwDice = throwDice; window.lanesOf = lanesOf; }}"
     )
 
     def draw(trace: dict[str, Any], key: dict[str, Any] | None, beat: str) -> Page:

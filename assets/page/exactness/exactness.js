@@ -1,5 +1,10 @@
 // The exactness lab: what one step puts out, exactly and thrown, beside what it should. Asks the server, draws its answer.
 
+import { number } from '../../player/run/numbers.js';
+import { visible } from '../../player/run/tokens.js';
+import { heard, sharedSpot, takeAsk } from '../../player/state/bridge.js';
+import { make } from '../../player/draw/dom.js';
+
 const part = (name) => element.querySelector(`[data-part="${name}"]`);
 const root = element.querySelector('.svx');
 
@@ -11,13 +16,12 @@ let asked = 0; // questions are numbered, because answers may overtake each othe
 const askNow = () => {
   root.setAttribute('aria-busy', 'true');
   asked += 1;
-  trigger('ask', { ...asking, number: asked, spot: window.specvizSpot ?? null });
+  trigger('ask', { ...asking, number: asked, spot: sharedSpot() });
 };
 
 // A lesson may have asked for something before this tab was first opened.
 const takeLesson = () => {
-  const wanted = window.specvizAsk ?? {};
-  window.specvizAsk = null;
+  const wanted = takeAsk() ?? {};
   Object.assign(asking, wanted, { toy: { ...asking.toy, ...wanted.toy } });
   askNow();
 };
@@ -227,8 +231,8 @@ element.addEventListener('change', (event) => {
   askNow();
 });
 
-window.addEventListener('specviz:exactness', takeLesson);
-window.addEventListener('specviz:run', () => { if (root.offsetParent !== null && asking.source === 'screen') askNow(); });
+heard('exactness', takeLesson);
+heard('run', () => { if (root.offsetParent !== null && asking.source === 'screen') askNow(); });
 watch('value', draw);
 draw();
 takeLesson();

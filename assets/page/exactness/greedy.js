@@ -1,5 +1,9 @@
 // The check at temperature 0: two texts token by token, and the two logits where they part.
 
+import { count } from '../../player/run/numbers.js';
+import { visible } from '../../player/run/tokens.js';
+import { make } from '../../player/draw/dom.js';
+
 const place = element.querySelector('.svx-greedy');
 
 const token = (text, kind) => {

@@ -1,5 +1,8 @@
 // The text of Learn. Words light up what they name; experiments set the page up and run nothing that they do not say.
 
+import { askForBeat, heard, leaveAsk } from '../../player/state/bridge.js';
+import { make } from '../../player/draw/dom.js';
+
 const part = (name) => element.querySelector(`[data-part="${name}"]`);
 
 const SHOWS = {
@@ -91,13 +94,12 @@ const lookAtRun = () => { if (!runInView()) openTab('step'); };
 
 // Goes to a beat of a recorded run, which the server sends if it is not on screen; then does what follows.
 const goToBeat = ({ recorded, beat }, then) => {
-  window.addEventListener('specviz:arrived', then, { once: true });
-  window.specvizAsked = { recorded, beat };
-  if (window.dispatchEvent(new CustomEvent('specviz:beat', { cancelable: true }))) trigger('show', { recorded });
+  heard('arrived', then, { once: true });
+  if (!askForBeat({ recorded, beat })) trigger('show', { recorded });
 };
 
 const openExactness = (ask) => {
-  window.specvizAsk = { seed: 1, ...ask };
+  leaveAsk({ seed: 1, ...ask });
   openTab('exactness');
 };
 
@@ -157,7 +159,7 @@ element.addEventListener('click', (event) => {
 // Keys that scroll the text are not the player's while the text has the focus.
 element.addEventListener('keydown', (event) => event.stopPropagation());
 part('text').addEventListener('scroll', () => { if (part('text').offsetParent !== null) scrolled[chapter] = part('text').scrollTop; }, { passive: true });
-window.addEventListener('specviz:learn', () => { part('text').scrollTop = scrolled[chapter] ?? 0; });
+heard('learn', () => { part('text').scrollTop = scrolled[chapter] ?? 0; });
 
 watch('value', draw);
 show(chapter);

@@ -1,5 +1,7 @@
 // A panel of a lab: figures with what each means, a table whose shade is its value, and sentences. Text only.
 
+import { make } from '../../player/draw/dom.js';
+
 const place = element.querySelector('.sv-panel');
 
 const panelCard = ({ title, value, notes, tone }) => make('section', 'sv-card', make('h3', '', title),

@@ -1,5 +1,7 @@
 // The line under the controls: what is happening, or what is wrong. Text only.
 
+import { heard } from '../../player/state/bridge.js';
+
 const line = element.querySelector('.sv-status');
 
 // Whoever predicts a run is not told how it went on.
@@ -21,5 +23,5 @@ const show = () => {
 };
 
 watch('value', show);
-window.addEventListener('specviz:predicting', show);
+heard('predicting', show);
 show();

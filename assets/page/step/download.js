@@ -1,9 +1,11 @@
 // Hands the visitor a file that the server made: its name, its type and its text come as one JSON string.
 
+import { announce } from '../../player/state/bridge.js';
+
 const hand = () => {
   if (!props.value) return;
   const { name, type, text, error } = JSON.parse(props.value);
-  window.dispatchEvent(new CustomEvent('specviz:file', { detail: { name, error } }));
+  announce('file', { name, error });
   if (error) return;
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type }));

@@ -1,15 +1,20 @@
-// A lesson asks for a beat of a recorded run, on screen or on its way: `window.specvizAsked` {recorded, beat}.
+// Learn asks for a beat of a recorded run, on screen or on its way.
 
-const askedBeat = () => {
-  const asked = window.specvizAsked;
+import { indexOfBeat } from '../run/beats.js';
+import { beatAskedFor, foundBeat, heard } from '../state/bridge.js';
+import { endCaptions, moveTo } from '../state/moves.js';
+import { hasBeats, state } from '../state/state.js';
+
+// The beat that was asked for, in the run on screen; null where that is another run, or nothing was asked.
+export const askedBeat = () => {
+  const asked = beatAskedFor();
   if (!asked || state.live || state.recorded?.name !== asked.recorded) return null;
-  window.specvizAsked = null;
-  setTimeout(() => window.dispatchEvent(new Event('specviz:arrived'))); // once it has been drawn
+  foundBeat();
   return indexOfBeat(state.clock, asked.beat);
 };
 
 // Says by `preventDefault` that the run is on screen, so that nobody has to send it.
-const listenToLessons = () => window.addEventListener('specviz:beat', (event) => {
+export const listenToLearn = () => heard('beat', (event) => {
   const at = hasBeats() ? askedBeat() : null;
   if (at === null) return;
   event.preventDefault();

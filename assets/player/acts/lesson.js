@@ -1,9 +1,18 @@
 // Lessons: a link that shows, locks or hides each control and holds a task. A help for a class, not a lock on a door: whoever
 // edits the address gets everything back.
 
+import { beatWords } from '../run/beats.js';
+import { part } from '../state/host.js';
+import { cutText, fullLink, LABEL_LENGTH, linkedNames, linkedTask, linkOf, TASK_LENGTH } from '../state/link.js';
+import { isStandalone } from '../state/modes.js';
+import { currentBeat, hasBeats } from '../state/state.js';
+import { make } from '../draw/dom.js';
+
 const LESSON_CONTROLS = { recorded: 'Recorded runs', prompt: 'Prompt', k: 'K', temperature: 'Temperature', pair: 'Pair', draft: 'Draft', top_k: 'Top-k',
   top_p: 'Top-p', max_new_tokens: 'New tokens', seed: 'Seed', chat: 'Template', agreement: 'Toy’s agreement' };
+
 const UNDER_MORE = ['pair', 'draft', 'top_k', 'top_p', 'max_new_tokens', 'seed', 'chat', 'agreement'];
+
 const WAYS = { show: 'show', lock: 'lock', hide: 'hide' };
 
 // --- a student's side: hidden controls are gone, locked ones are marked; it is the server that disables these
@@ -20,16 +29,16 @@ const lessonRules = () => {
   return [...gone.map((name) => `#${name} { display: none !important; }`), ...locked.map(markOf)].join('\n');
 };
 
-const followLesson = () => {
+export const followLesson = () => {
   const rules = isStandalone() ? '' : lessonRules();
   if (rules) document.head.append(make('style', '', rules));
 };
 
 // --- a teacher's side
 
-const lessons = { rows: [] };
+export const lessons = { rows: [] };
 
-const drawLocks = () => {
+export const drawLocks = () => {
   part('locks').replaceChildren(...Object.entries(LESSON_CONTROLS).map(([name, words]) => {
     const choice = make('select', '', ...Object.entries(WAYS).map(([value, text]) => { const node = make('option', '', text); node.value = value; return node; }));
     choice.dataset.control = name;
@@ -37,7 +46,7 @@ const drawLocks = () => {
     if (linkedNames('hide', [name]).length) choice.value = 'hide';
     return make('label', '', make('span', '', words), choice);
   }));
-  part('task').value = TASK;
+  part('task').value = linkedTask();
 };
 
 const controlsThat = (way) => [...part('locks').querySelectorAll('select')].filter((node) => node.value === way).map((node) => node.dataset.control).join(',');
@@ -55,7 +64,7 @@ const lessonTitle = (task, i) => task || `Lesson ${i + 1}`;
 // Nothing in a title may end its link, its cell or its line, or be taken for markup.
 const plainMarkdown = (text) => text.replace(/[\\`*_{}[\]()#+!|<>~&]/g, (sign) => `\\${sign}`);
 
-const asMarkdown = (rows) => ['| # | lesson |', '| --- | --- |', ...rows.map(({ task, link }, i) => (
+export const asMarkdown = (rows) => ['| # | lesson |', '| --- | --- |', ...rows.map(({ task, link }, i) => (
   `| ${i + 1} | [${plainMarkdown(lessonTitle(task, i))}](${link.replace(/[()|<>\\]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)}) |`))].join('\n');
 
 const removeButton = (i) => {
@@ -71,19 +80,19 @@ const rowNodeOf = ({ task, link }, i) => {
   return make('li', '', anchor, ' ', removeButton(i));
 };
 
-const drawLessons = () => {
+export const drawLessons = () => {
   part('count').textContent = `${Array.from(part('task').value).length} of ${TASK_LENGTH} characters`;
   part('starts').textContent = hasBeats() ? `Starts here: step ${currentBeat().step}, ${beatWords(currentBeat())}.` : 'Starts with the controls as they were for this run.';
   part('lessons').replaceChildren(...lessons.rows.map(rowNodeOf));
   part('list-buttons').hidden = lessons.rows.length === 0;
 };
 
-const removeLesson = (i) => {
+export const removeLesson = (i) => {
   lessons.rows.splice(i, 1);
   drawLessons();
 };
 
-const LESSON_DOES = {
+export const LESSON_DOES = {
   open: () => window.open(lessonLink(), '_blank', 'noopener'),
   add: () => {
     lessons.rows.push({ task: cutText(part('task').value, TASK_LENGTH), link: lessonLink() });

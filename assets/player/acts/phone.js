@@ -1,19 +1,9 @@
-// A phone: the step as a list, the inspector as a sheet from below, the controls behind a button.
+// A phone: the inspector as a sheet, and what buttons unfold. Above all else: nothing is out of reach.
 
-const PHONE = window.matchMedia('(max-width: 600px)');
-
-const isPhone = () => PHONE.matches;
-
-// The replacement stands under the row that it replaces; a bonus, and what is not drawn yet, at the end.
-const asList = (step, view, drafts, finals) => {
-  const at = step.drafts.findIndex((draft) => draft.state === 'rejected');
-  if (!view.walked || at < 0 || step.final?.kind !== 'residual') return [drafts, finals];
-  finals.forEach((node) => node.classList.add('sv-indented'));
-  return [[...drafts.slice(0, at + 1), ...finals, ...drafts.slice(at + 1)], []];
-};
-
-// The row that the beat is about, clear of what is fixed at the foot.
-const keepInView = () => part('open').querySelector('.sv-chosen')?.scrollIntoView({ block: 'nearest' });
+import { tell } from '../state/changes.js';
+import { part, root } from '../state/host.js';
+import { isPhone, phoneWidth } from '../state/modes.js';
+import { setPresenting } from './present.js';
 
 // --- the sheet
 
@@ -24,12 +14,12 @@ const besides = (node) => (node === document.body ? [] : [
   ...[...node.parentElement.children].filter((each) => each !== node && each !== part('backdrop') && each !== part('aloud')), ...besides(node.parentElement),
 ]);
 
-const isSheetOpen = () => root.dataset.sheet === 'open';
+const isSheetOpen = () => root().dataset.sheet === 'open';
 
-const openSheet = (from) => {
+export const openSheet = (from) => {
   if (!isPhone() || isSheetOpen()) return;
   const place = part('inspector');
-  root.dataset.sheet = 'open';
+  root().dataset.sheet = 'open';
   Object.assign(sheet, { from, behind: besides(place).filter((node) => !node.inert) });
   sheet.behind.forEach((node) => { node.inert = true; });
   place.setAttribute('role', 'dialog');
@@ -38,10 +28,10 @@ const openSheet = (from) => {
   place.focus({ preventScroll: true });
 };
 
-const closeSheet = () => {
+export const closeSheet = () => {
   if (!isSheetOpen()) return;
   const place = part('inspector');
-  root.dataset.sheet = 'closed';
+  root().dataset.sheet = 'closed';
   sheet.behind.forEach((node) => { node.inert = false; });
   ['role', 'aria-modal'].forEach((name) => place.removeAttribute(name));
   document.body.classList.remove('sv-sheet');
@@ -56,7 +46,7 @@ const unfold = (name, open) => {
   document.querySelector(`[data-do="${name}"]`)?.setAttribute('aria-expanded', open);
 };
 
-const toggleFold = (name) => unfold(name, !document.body.classList.contains(`sv-${name}`));
+export const toggleFold = (name) => unfold(name, !document.body.classList.contains(`sv-${name}`));
 
 const pressOutside = (event) => {
   const pressed = (selector) => event.target.closest?.(selector);
@@ -66,7 +56,7 @@ const pressOutside = (event) => {
 };
 
 // Esc closes what lies on top; returns whether there was such a thing.
-const closeTop = () => {
+export const closeTop = () => {
   if (isSheetOpen()) closeSheet();
   else if (document.body.matches('.sv-menu, .sv-change') && isPhone()) ['menu', 'change'].forEach((name) => unfold(name, false));
   else return false;
@@ -76,12 +66,10 @@ const closeTop = () => {
 const otherWidth = () => {
   closeSheet();
   if (isPhone()) setPresenting(false);
-  if (!hasBeats()) return;
-  resized();
-  drawBeat();
+  tell('size');
 };
 
-const listenToPhone = () => {
-  PHONE.addEventListener('change', otherWidth);
+export const listenToPhone = () => {
+  phoneWidth().addEventListener('change', otherWidth);
   document.addEventListener('click', pressOutside);
 };

@@ -1,65 +1,22 @@
-// Race: the plain loop and the speculative one, both really run, one after the other, and replayed here on one clock.
+// Race: the dialog in which both loops run again on one clock.
 
-const racing = { of: null, ms: [], stopped: false, at: 0, slow: 1, timer: null, last: 0 };
+import { isEnd, textOf } from '../run/cells.js';
+import { count, seconds } from '../run/numbers.js';
+import { endOf, plainEvents, raceFigures, reasonsOfRace, speculativeEvents, tokensIn, verdictOfRace } from '../run/race.js';
+import { readable } from '../run/tokens.js';
+import { branching } from '../state/branches.js';
+import { part } from '../state/host.js';
+import { hasRace, racing, wantsStillness } from '../state/modes.js';
+import { stopPlaying } from '../state/moves.js';
+import { isPredicting, remind } from '../state/reveal.js';
+import { state } from '../state/state.js';
+import { make, putInOrder } from '../draw/dom.js';
 
-const SHORTEST_RACE = 8; // tokens; below that no winner is called
-
-const noteRace = (message) => {
+export const noteRace = (message) => {
   const { race, trace } = message;
   if (race) Object.assign(racing, { of: trace.run_id, ms: race.ms, stopped: race.stopped });
   else if (racing.of !== trace.run_id) racing.of = null;
 };
-
-const hasRace = () => racing.of !== null && racing.of === state.trace?.run_id && state.trace.baseline !== null && !state.live;
-
-// --- what happened when: numbers only
-
-// Each lane as events: the milliseconds at which its next tokens were there.
-const plainEvents = (trace, ms) => trace.baseline.token_ids.map((id, i) => ({ at: ms[i], cells: [{ id, state: 'by-plain' }] }));
-
-const speculativeEvents = (trace) => {
-  let at = 0;
-  return trace.steps.map((step) => {
-    at += step.ms.step;
-    return { at, cells: cellsOf(step).filter(inOutput) };
-  });
-};
-
-const endOf = (events) => events.at(-1)?.at ?? 0;
-
-const tokensIn = (events) => events.reduce((sum, event) => sum + event.cells.length, 0);
-
-const meanOf = (steps, name) => sumOf(steps.map((step) => step.ms[name])) / steps.length;
-
-// Who was faster for each token, and the figures that say why.
-const raceFigures = (trace, figures, ms) => {
-  const [plain, speculative] = [plainEvents(trace, ms), speculativeEvents(trace)];
-  const plainToken = endOf(plain) / tokensIn(plain);
-  const token = endOf(speculative) / tokensIn(speculative);
-  return {
-    plainToken, token, ratio: plainToken / token, isShort: Math.min(tokensIn(plain), tokensIn(speculative)) < SHORTEST_RACE,
-    acceptance: figures.acceptance_examined, perPass: figures.tokens_per_pass,
-    step: meanOf(trace.steps, 'step'), draft: meanOf(trace.steps, 'draft'), verify: meanOf(trace.steps, 'verify'), affordable: figures.tokens_per_pass * plainToken,
-  };
-};
-
-const seconds = (ms) => (ms < 1000 ? `${Number(ms.toPrecision(2))} ms` : `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`);
-
-const verdictOfRace = (f) => {
-  const tokens = `${milliseconds(f.token)} a token against ${milliseconds(f.plainToken)}`;
-  if (f.isShort) return `Too few tokens to call it: ${tokens}.`;
-  if (Math.abs(f.ratio - 1) < 0.005) return `A draw: ${tokens}.`;
-  return f.ratio > 1 ? `Speculation wins: ${tokens}, ${f.ratio.toFixed(2)} times as fast.`
-    : `Speculation loses: ${tokens}, it takes ${((1 / f.ratio - 1) * 100).toFixed(0)} % longer.`;
-};
-
-const reasonsOfRace = (trace, f) => [
-  f.acceptance === null ? `Nothing was drafted, so a target pass gave ${f.perPass.toFixed(2)} tokens.`
-    : `${f.acceptance.toFixed(2)} of the drafts looked at were kept, so a target pass gave ${f.perPass.toFixed(2)} tokens.`,
-  `A step took ${milliseconds(f.step)}: drafting ${milliseconds(f.draft)}, verification ${milliseconds(f.verify)} against ${milliseconds(f.plainToken)} for the plain loop's one row.`,
-  `For ${f.perPass.toFixed(2)} tokens a step may take ${milliseconds(f.affordable)} before speculation loses.`,
-  trace.settings.pair === 'toy' ? 'The toy has no models: these are the milliseconds of the program around them.' : null,
-].filter(Boolean);
 
 // --- the two lanes
 
@@ -88,6 +45,7 @@ const laneData = () => {
 };
 
 let raceLanes = [];
+
 const raceEnd = () => Math.max(...raceLanes.map((lane) => lane.end));
 
 const drawRaceLane = (lane, at, most) => {
@@ -195,7 +153,7 @@ const RACE_ACTS = {
 
 const RACE_KEYS = { ' ': 'play', ArrowLeft: 'back', ArrowRight: 'forward', End: 'end' };
 
-const openRace = () => {
+export const openRace = () => {
   if (!hasRace() || isPredicting()) return;
   stopPlaying();
   raceLanes = laneData();
@@ -212,24 +170,13 @@ const openRace = () => {
 };
 
 // A race that was asked for here opens when both loops have run.
-const openRaceOnce = (message) => {
+export const openRaceOnce = (message) => {
   if (!message.race || branching.busy !== 'a race') return;
   if (isPredicting()) remind('The race tells how the run ends: watch it under the speed line when you stop predicting.');
   else openRace();
 };
 
-// Beside the measured speedup: a race can be watched only where the plain loop's tokens have times.
-const raceInvitation = (trace) => {
-  if (hasRace()) {
-    const node = make('button', 'svi-button', 'Watch the race');
-    node.type = 'button';
-    node.dataset.do = 'race';
-    return node;
-  }
-  return trace.baseline && !isStandalone() ? 'To watch both loops race, each token of the plain one needs its time, which a file does not hold: press Race.' : null;
-};
-
-const listenToRace = () => {
+export const listenToRace = () => {
   part('race').addEventListener('click', (event) => {
     const node = event.target.closest('[data-race]');
     if (node) RACE_ACTS[node.dataset.race](node);

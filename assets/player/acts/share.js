@@ -1,13 +1,21 @@
 // The dialog Share: files of the run on screen, its link, and a builder for lessons.
 
-const fullLink = (query) => `${window.location.origin}${window.location.pathname}${query}`;
+import { whereabouts } from '../state/branches.js';
+import { askForExport, heard } from '../state/bridge.js';
+import { part } from '../state/host.js';
+import { fullLink, LABEL_LENGTH, linkedText, linkOf } from '../state/link.js';
+import { isStandalone } from '../state/modes.js';
+import { stopPlaying } from '../state/moves.js';
+import { callsOf } from '../state/reveal.js';
+import { state } from '../state/state.js';
+import { asMarkdown, drawLessons, drawLocks, LESSON_DOES, lessons, removeLesson } from './lesson.js';
 
-const LABEL_OF_FIRST = () => linkedText('label', LABEL_LENGTH) || state.trace.settings.label;
+const firstLabel = () => linkedText('label', LABEL_LENGTH) || state.trace.settings.label;
 
-const openShare = () => {
+export const openShare = () => {
   if (state.trace === null || isStandalone()) return;
   stopPlaying();
-  if (part('label').value === '') part('label').value = LABEL_OF_FIRST();
+  if (part('label').value === '') part('label').value = firstLabel();
   part('link').value = fullLink(linkOf());
   ['saved', 'copied'].forEach((name) => part(name).replaceChildren());
   drawFileButtons();
@@ -30,9 +38,9 @@ const drawFileButtons = () => {
 
 const askForFile = (kind) => {
   const query = linkOf();
-  window.specvizExport = JSON.stringify({ kind, label: part('label').value, calls: callsOf(state.trace.run_id), query, ...whereabouts() });
+  const { value: label } = part('label');
   part('saved').textContent = 'Writing the file.';
-  document.querySelector('#export').click();
+  askForExport({ kind, label, calls: callsOf(state.trace.run_id), query, ...whereabouts() });
 };
 
 const fileCame = ({ detail }) => { part('saved').textContent = detail.error ?? `Saved as ${detail.name}`; };
@@ -57,10 +65,10 @@ const COPIES = {
   markdown: () => copyText(part('markdown'), asMarkdown(lessons.rows)),
 };
 
-const listenToShare = () => {
+export const listenToShare = () => {
   if (!part('share')) return;
   drawLocks();
-  window.addEventListener('specviz:file', fileCame);
+  heard('file', fileCame);
   part('share').addEventListener('input', drawLessons);
   part('share').addEventListener('click', (event) => {
     const { file, copy, lesson, remove } = event.target.closest('button')?.dataset ?? {};

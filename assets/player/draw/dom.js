@@ -1,20 +1,22 @@
 // The only way this page makes elements: text stays text.
 
-const make = (tag, className, ...children) => {
+import { nameOf } from '../run/tokens.js';
+
+export const make = (tag, className, ...children) => {
   const node = document.createElement(tag);
   if (className) node.className = className;
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
 };
 
-const tokenNode = (tokens, id, className = 'sv-token') => {
+export const tokenNode = (tokens, id, className = 'sv-token') => {
   const node = make('bdi', className, nameOf(tokens, id));
   node.dir = 'ltr';
   return node;
 };
 
 // Filled to the chance, a marker at the coin once it has been tossed.
-const ruler = (chance, coin, matters) => {
+export const ruler = (chance, coin, matters) => {
   const fill = make('i');
   fill.style.width = `${100 * Math.min(1, chance)}%`;
   const marker = coin === null ? null : make('u');
@@ -24,12 +26,16 @@ const ruler = (chance, coin, matters) => {
   return node;
 };
 
-// The coin decides only where the chance is neither 0 nor 1.
-const coinMatters = (cell) => cell.ratio > 0 && cell.ratio < 1;
-
 // Children exactly these, in this order; those that are there already stay.
-const putInOrder = (place, nodes) => {
+export const putInOrder = (place, nodes) => {
   const kept = new Set(nodes);
   [...place.children].forEach((node) => { if (!kept.has(node)) node.remove(); });
   nodes.forEach((node, i) => { if (place.children[i] !== node) place.insertBefore(node, place.children[i] ?? null); });
+};
+
+export const pressable = (className, name, value, ...children) => {
+  const node = make('button', className, ...children);
+  node.type = 'button';
+  node.dataset[name] = value;
+  return node;
 };

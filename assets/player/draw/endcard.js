@@ -1,11 +1,17 @@
 // The card at the end of a run: what it gave, where it went best, and the way there.
 
+import { gainOf } from '../run/cells.js';
+import { comparedWithOne, count, times } from '../run/numbers.js';
+import { distanceWords, scoreWords } from '../run/score.js';
+import { part } from '../state/host.js';
+import { guesses, predicting, score, wayOfCalls } from '../state/reveal.js';
+import { atEnd, hasBeats, state } from '../state/state.js';
+import { make, pressable } from './dom.js';
+
 const endcard = { closed: false };
 
-const gainOf = (step) => cellsOf(step).filter(inOutput).length;
-
 // The step that gave most, the first of several; null where no step gave more than one token.
-const bestStep = (trace) => {
+export const bestStep = (trace) => {
   const best = trace.steps.reduce((most, step) => (gainOf(step) > gainOf(most) ? step : most));
   return gainOf(best) > 1 ? best.step : null;
 };
@@ -18,7 +24,7 @@ const passesWords = (tokens, passes) => {
 const EARLY = { end: 'It ended with the end token.', context: 'It stopped there: the context is full.', stopped: 'It was stopped by hand.', error: 'It was stopped by an error.' };
 
 // What the run gave, in sentences.
-const endWords = (trace) => {
+export const endWords = (trace) => {
   const { tokens, target_passes: passes } = trace.steps.at(-1).totals;
   const best = bestStep(trace);
   return [passesWords(tokens, passes), best === null ? null : `Best step: ${best}.`, trace.settings.k === 0 ? 'Nothing was drafted: K is 0.' : null, EARLY[trace.stop]]
@@ -26,7 +32,7 @@ const endWords = (trace) => {
 };
 
 // The speed, where it was measured or can be modelled; otherwise nothing.
-const speedWords = (trace, figures) => {
+export const speedWords = (trace, figures) => {
   if (!figures || trace.settings.pair === 'toy') return null;
   if (figures.speedup_measured !== null) return `Measured${trace.machine ? ` on ${trace.machine}` : ''}: ${times(figures.speedup_measured)}, ${comparedWithOne(figures.speedup_measured)}.`;
   return figures.speedup_modelled === null ? null : `From the pair’s timings: ${times(figures.speedup_modelled)}, ${comparedWithOne(figures.speedup_modelled)}.`;
@@ -40,13 +46,13 @@ const predictedWords = () => {
 
 const atTheEnd = () => hasBeats() && atEnd() && !state.live;
 
-const isCardShown = () => atTheEnd() && !endcard.closed;
+export const isCardShown = () => atTheEnd() && !endcard.closed;
 
-const sayEnd = () => (isCardShown() ? [...endWords(state.trace), predictedWords(), speedWords(state.trace, state.figures)].filter(Boolean).join(' ') : '');
+export const sayEnd = () => (isCardShown() ? [...endWords(state.trace), predictedWords(), speedWords(state.trace, state.figures)].filter(Boolean).join(' ') : '');
 
 const cardButton = (does, ...children) => pressable('', 'do', does, ...children);
 
-const drawEndCard = () => {
+export const drawEndCard = () => {
   if (!atTheEnd()) endcard.closed = false;
   const place = part('endcard');
   place.hidden = !isCardShown();
@@ -64,14 +70,9 @@ const drawEndCard = () => {
 };
 
 // Returns whether there was a card to close.
-const closeEndCard = () => {
+export const closeEndCard = () => {
   if (part('endcard').hidden) return false;
   endcard.closed = true;
   drawEndCard();
   return true;
-};
-
-const replay = () => {
-  moveTo(0);
-  togglePlay();
 };

@@ -1,5 +1,13 @@
 // The steps as a grid: those before the present one compact, the present one open and only as far as it has been revealed.
 
+import { ALONE, cellsOf, coinMatters, coinName, finalsOf, inOutput, isFinal, stateOf, STATES, survives } from '../run/cells.js';
+import { WHY_FEWER } from '../run/cells.js';
+import { apart, count, number } from '../run/numbers.js';
+import { nameOf } from '../run/tokens.js';
+import { BIG_CELLS, isBig, isPhone, isPresenting } from '../state/modes.js';
+import { stageShown } from '../state/reveal.js';
+import { make, putInOrder, ruler, tokenNode } from './dom.js';
+
 // Draft positions in one line; above that a step wraps.
 const lineLength = () => (isPresenting() ? BIG_CELLS : isPhone() ? 4 : 8);
 
@@ -22,13 +30,6 @@ const wasTossed = (cell) => cell.coin !== null && cell.coin !== undefined;
 
 // A discarded draft has a p until the verdict that discards it.
 const pShown = (cell, stage) => (stage === 'decided' && cell.state === 'discarded' ? null : cell.pass ?? cell.p);
-
-const survives = (cell) => {
-  if (cell.ratio >= 1) return 'survives always';
-  if (cell.ratio === 0) return 'survives never';
-  const chance = 100 * cell.ratio;
-  return `survives ${chance < 1 || chance > 99 ? Number(chance.toPrecision(2)) : Math.round(chance)} %`;
-};
 
 const probabilities = (cell, stage) => {
   const p = stage === 'drafted' ? null : pShown(cell, stage);
@@ -153,7 +154,7 @@ const compactStep = (trace, step) => {
 };
 
 // `focus` is the position that the beat is about.
-const openStep = (trace, step, view, focus) => {
+export const openStep = (trace, step, view, focus) => {
   const cells = cellsOf(step).filter((cell) => !isFinal(cell)).map((cell) => ({ ...cell, pass: step.drafts[cell.position - 1].p }));
   const big = cells.filter((cell) => isBig(step, focus, cell.position));
   const drafts = big.map((cell) => openCell(trace, cell, stageShown(step, view, cell)));
@@ -178,7 +179,7 @@ const connector = (trace, step, shown) => {
   return node;
 };
 
-const drawHeading = (place, trace) => {
+export const drawHeading = (place, trace) => {
   const { k } = trace.settings;
   const proposes = k === 0 ? 'nothing is drafted (K = 0)' : `draft proposes 1${k > 1 ? ` … ${k}` : ''}`;
   place.replaceChildren(make('span', '', 'step'), make('span', '', proposes), make('span', '', "the target's own token"));
@@ -195,7 +196,7 @@ const measureRows = (place) => {
   rowHeight = lines * (cell + gap);
 };
 
-const drawPast = (place, trace, past, top) => {
+export const drawPast = (place, trace, past, top) => {
   const rows = place.firstElementChild;
   rows.style.height = `${past.length * rowHeight}px`;
   const first = Math.max(0, Math.floor(top / rowHeight) - 2);
@@ -210,7 +211,7 @@ const drawPast = (place, trace, past, top) => {
 };
 
 // The newest row at the bottom. Heights are set first, so that the browser lays out once.
-const drawNewest = (place, trace, past) => {
+export const drawNewest = (place, trace, past) => {
   const height = past.length * rowHeight;
   place.firstElementChild.style.height = `${height}px`;
   const top = Math.max(0, height - place.clientHeight);
@@ -219,7 +220,7 @@ const drawNewest = (place, trace, past) => {
   place.scrollTop = top;
 };
 
-const forgetRows = (grid, trace) => {
+export const forgetRows = (grid, trace) => {
   compactRows.clear();
   grid.dataset.run = trace.run_id;
   const columns = Math.max(1, Math.min(lineLength(), trace.settings.k));
@@ -237,8 +238,16 @@ const legendKey = (cellState, { glyph, many }) => {
   return node;
 };
 
-const drawLegend = (place, counts) => {
+export const drawLegend = (place, counts) => {
   const kinds = counts.alone ? { ...STATES, alone: ALONE } : STATES;
   if (place.children.length !== Object.keys(kinds).length) place.replaceChildren(...Object.entries(kinds).map(([name, kind]) => legendKey(name, kind)));
   [...place.children].forEach((node) => { node.querySelector('b').textContent = counts[node.dataset.next]; });
+};
+
+// The replacement stands under the row that it replaces; a bonus, and what is not drawn yet, at the end.
+const asList = (step, view, drafts, finals) => {
+  const at = step.drafts.findIndex((draft) => draft.state === 'rejected');
+  if (!view.walked || at < 0 || step.final?.kind !== 'residual') return [drafts, finals];
+  finals.forEach((node) => node.classList.add('sv-indented'));
+  return [[...drafts.slice(0, at + 1), ...finals, ...drafts.slice(at + 1)], []];
 };

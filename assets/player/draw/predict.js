@@ -1,22 +1,17 @@
 // The panel of "predict first": the question at a threshold, what came of the answer, the score.
 
-const ANSWERS = {
-  verdict: [['accept', 'kept', 'A'], ['reject', 'rejected', 'R']],
-  same: [['accept', 'same', 'A'], ['reject', 'different', 'R']],
-};
+import { cellsOf, chanceOf, isGreedy, survives } from '../run/cells.js';
+import { apart, number } from '../run/numbers.js';
+import { ANSWERS, CALL_WORDS, callOf, distanceWords, guessWords, keyOfBeat, scoreWords } from '../run/score.js';
+import { part, root } from '../state/host.js';
+import { isPhone } from '../state/modes.js';
+import { canThrow, draftAt, game, guesses, isAnswered, isKeyTold, nextQuestion, predicting } from '../state/reveal.js';
+import { questionNow, score, verdictAt, wayOfCalls } from '../state/reveal.js';
+import { currentBeat, hasBeats, state } from '../state/state.js';
+import { make, pressable, tokenNode } from './dom.js';
+import { isCardShown } from './endcard.js';
 
-const CALL_WORDS = { verdict: { accept: 'kept', reject: 'rejected' }, same: { accept: 'same', reject: 'different' } };
-
-const wayOfCalls = () => (isGreedy(state.trace) ? 'same' : 'verdict');
-
-const pressable = (className, name, value, ...children) => {
-  const node = make('button', className, ...children);
-  node.type = 'button';
-  node.dataset[name] = value;
-  return node;
-};
-
-// --- the question ---------------------------------------------------------------------------------------------------------
+// --- the question -----------------------------------------------------------------------------------------------------------
 
 const askedCell = (asked) => cellsOf(state.clock.steps[asked.step])[asked.position - 1];
 
@@ -57,7 +52,7 @@ const answerParts = (asked) => {
   return asked.way === 'chance' ? guessParts() : answerButtons(asked);
 };
 
-// --- what came of it ------------------------------------------------------------------------------------------------------
+// --- what came of it --------------------------------------------------------------------------------------------------------
 
 const coinSaid = (draft, coin, whose) => {
   const [said, bound] = apart(coin, chanceOf(draft));
@@ -116,7 +111,7 @@ const panelWords = () => {
 const scoreLine = () => (predicting.way === 'chance' && wayOfCalls() === 'verdict' ? distanceWords(guesses()) : scoreWords(score(), wayOfCalls() === 'same'));
 
 // What "predict first" adds to what a beat says aloud.
-const sayPrediction = () => {
+export const sayPrediction = () => {
   if (!predicting.on) return '';
   const asked = questionNow();
   if (asked?.open) return `${textOfParts(questionParts(asked))}${howToAnswer(asked)} ${predicting.notice}`;
@@ -125,7 +120,7 @@ const sayPrediction = () => {
   return `${beat.kind === 'coin' ? `${calledWords(keyOfBeat(beat))} ${wentOnWords(keyOfBeat(beat))} ${scoreLine()}` : ''} ${predicting.notice}`;
 };
 
-// --- drawing --------------------------------------------------------------------------------------------------------------
+// --- drawing ----------------------------------------------------------------------------------------------------------------
 
 const switches = () => {
   if (wayOfCalls() === 'same') return make('div', 'sv-ways', make('small', '', 'Temperature 0: no coin is needed.'));
@@ -160,12 +155,12 @@ const setField = (field, value) => {
 };
 
 // Made anew only when it says something else, so that a live run's messages leave what is being typed alone.
-const drawPredict = () => {
+export const drawPredict = () => {
   const place = part('predict');
   const shows = predicting.on && hasBeats() && !isCardShown(); // the card at the end has the score
   place.hidden = !shows;
   place.style.setProperty('--foot', `${isPhone() ? part('transport').offsetHeight : 0}px`);
-  root.querySelectorAll('[data-do="predict"]').forEach((node) => node.setAttribute('aria-pressed', predicting.on));
+  root().querySelectorAll('[data-do="predict"]').forEach((node) => node.setAttribute('aria-pressed', predicting.on));
   if (!shows) return;
   const asked = questionNow();
   const cell = asked && part('open').querySelector(`.sv-cell[data-position="${asked.position}"]:not([data-final])`);
@@ -182,25 +177,4 @@ const drawPredict = () => {
   if (isPhone()) cell?.scrollIntoView({ block: 'nearest' });
   if (field?.type === 'text') field.focus({ preventScroll: true });
   else if (held) place.focus({ preventScroll: true });
-};
-
-const pressInPanel = (event) => {
-  const on = (name) => event.target.closest(`[data-${name}]`)?.dataset[name];
-  if (on('call')) answer(on('call'));
-  else if (on('guess') !== undefined) guess(Number(part('predict').querySelector('.sv-guess').value));
-  else if (on('throw') !== undefined) throwDigits(part('predict').querySelector('.sv-digits').value);
-  else if (on('way')) askFor(on('way'));
-  else if (on('classcoin') !== undefined) setClassThrows(!predicting.classThrows);
-};
-
-// In a field Enter answers.
-const enterInPanel = (event) => {
-  if (event.key !== 'Enter' || !event.target.matches('input')) return;
-  event.preventDefault();
-  part('predict').querySelector('.sv-answer')?.click();
-};
-
-const listenToPanel = () => {
-  part('predict').addEventListener('click', pressInPanel);
-  part('predict').addEventListener('keydown', enterInPanel);
 };

@@ -1,25 +1,23 @@
 // The output as text, each token underlined by who drew it, only as far as it has been revealed.
 
+import { settledCells, stageOf } from '../run/beats.js';
+import { cellsOf, inOutput, isFinal, outputOf, sameCell, stateOf, textOf } from '../run/cells.js';
+import { nameOf, readable } from '../run/tokens.js';
+import { make, putInOrder } from './dom.js';
+
 const LOOK_BACK = 8; // tokens before a ghost that may hold the beginning of its first character
+
 const RIBBON_TOKENS = 600; // a ribbon of two lines needs no more at once
 
-const ribbonToken = (cell, text, name, kind) => {
+export const ribbonToken = (cell, text, name, kind) => {
   const node = make('span', `sv-out sv-${kind}`, text);
   Object.assign(node.dataset, { step: cell.step, position: cell.position, state: kind });
   node.title = kind === 'ghost' ? `${name}: drafted, not decided yet` : `${name}: ${stateOf(cell).word}, step ${cell.step}`;
   return node;
 };
 
-const textOf = (trace, cell) => trace.tokens[cell.id] ?? nameOf(trace.tokens, cell.id);
-
-// The run's output once per run: its cells and their text, decoded as a whole so that a split character stays one.
-const outputOf = (trace) => {
-  const cells = outputCells(trace).filter((cell) => !isEnd(trace, cell));
-  return { cells, texts: readable(cells.map((cell) => textOf(trace, cell))) };
-};
-
 // How much of the output is there at a beat, the drafts that wait for their coins, and the one just struck.
-const ribbonAt = (output, step, view, beat) => {
+export const ribbonAt = (output, step, view, beat) => {
   const settled = settledCells(step, view).filter(inOutput);
   const before = output.cells.findIndex((cell) => cell.step >= step.step);
   const kept = settled.filter((cell) => output.cells.some((each) => sameCell(each, cell))).length;
@@ -37,7 +35,7 @@ const ghostNodes = (trace, output, { length, struck, waiting }) => {
   return ghosts.map((cell, i) => ribbonToken(cell, texts[i], nameOf(trace.tokens, cell.id), struck.includes(cell) ? 'struck' : 'ghost'));
 };
 
-const caret = () => {
+export const caret = () => {
   const node = make('span', 'sv-caret');
   node.setAttribute('aria-hidden', 'true');
   return node;
@@ -45,7 +43,7 @@ const caret = () => {
 
 const ribbonNodes = new Map(); // index in the output to its node: made once a run
 
-const drawRibbon = (place, trace, output, at) => {
+export const drawRibbon = (place, trace, output, at) => {
   if (place.dataset.run !== trace.run_id) {
     ribbonNodes.clear();
     place.dataset.run = trace.run_id;
@@ -62,4 +60,12 @@ const drawRibbon = (place, trace, output, at) => {
   });
   putInOrder(written, wanted);
   waiting.replaceChildren(...ghostNodes(trace, output, at), caret());
+};
+
+// A trace's output is worked out once.
+const outputs = new WeakMap();
+
+export const cachedOutput = (trace) => {
+  if (!outputs.has(trace)) outputs.set(trace, outputOf(trace));
+  return outputs.get(trace);
 };

@@ -1,4 +1,8 @@
-// The whole run as a skyline: a column a step, as high as the tokens it gave; where one clicks or drags, the player goes.
+// The whole run as a skyline: a column a step, as high as the tokens it gave.
+
+import { cellsOf, inOutput } from '../run/cells.js';
+import { count } from '../run/numbers.js';
+import { make } from './dom.js';
 
 const MARKS = { residual: '↻', bonus: '+' };
 
@@ -13,7 +17,7 @@ const column = (step, tallest, flat) => {
 };
 
 // `last` is the last step that may be known; null is all of them.
-const drawSkyline = (place, trace, last) => {
+export const drawSkyline = (place, trace, last) => {
   const tallest = Math.max(1, trace.settings.k + 1);
   if (place.dataset.run !== trace.run_id) place.replaceChildren();
   place.dataset.run = trace.run_id;
@@ -25,7 +29,7 @@ const drawSkyline = (place, trace, last) => {
   place.setAttribute('aria-valuemax', steps.at(-1)?.step ?? 0);
 };
 
-const markSkyline = (place, beat, words) => {
+export const markSkyline = (place, beat, words) => {
   [...place.children].forEach((node) => {
     const number = Number(node.dataset.column);
     const when = number < beat.step ? 'past' : number === beat.step ? 'now' : '';
@@ -33,23 +37,4 @@ const markSkyline = (place, beat, words) => {
   });
   place.setAttribute('aria-valuenow', beat.step);
   place.setAttribute('aria-valuetext', words);
-};
-
-const stepUnder = (place, event) => {
-  const box = place.getBoundingClientRect();
-  const share = Math.min(0.999, Math.max(0, (event.clientX - box.left) / box.width));
-  const node = [...place.children].findLast((each) => each.offsetLeft - place.offsetLeft <= share * box.width) ?? place.firstElementChild;
-  return node ? Number(node.dataset.column) : null;
-};
-
-const listenToSkyline = (place) => {
-  const scrub = (event) => {
-    const step = stepUnder(place, event);
-    if (step !== null && (event.type === 'pointerdown' || currentBeat().step !== step)) moveToStep(step);
-  };
-  place.addEventListener('pointerdown', (event) => {
-    place.setPointerCapture(event.pointerId);
-    scrub(event);
-  });
-  place.addEventListener('pointermove', (event) => { if (place.hasPointerCapture(event.pointerId)) scrub(event); });
 };

@@ -1,11 +1,8 @@
 // The speed of the run: three kinds of figures, never mixed, each with what it means.
 
-const times = (x) => `${x.toFixed(2)}×`;
-
-const comparedWithOne = (x) => {
-  if (x < 1) return `slower than plain decoding: it takes ${((1 / x - 1) * 100).toFixed(0)} % longer`;
-  return x === 1 ? 'as fast as plain decoding' : `faster than plain decoding: it takes ${((1 - 1 / x) * 100).toFixed(0)} % less time`;
-};
+import { comparedWithOne, count, times } from '../run/numbers.js';
+import { hasRace, isStandalone } from '../state/modes.js';
+import { make } from './dom.js';
 
 const card = (title, value, ...lines) => {
   const shown = value === null ? make('div', 'sv-figure sv-missing', '–') : make('div', 'sv-figure', value);
@@ -34,20 +31,20 @@ const measuredCard = (f, isToy, machine, race) => card('measured speedup', f.spe
   f.speedup_measured === null ? null : 'One after the other: what else the machine did meanwhile is in it.', race);
 
 // The folded line: up to the present beat, and the whole run.
-const drawSpeedLine = (place, counts, totals) => {
+export const drawSpeedLine = (place, counts, totals) => {
   const sofar = counts.passes === 0 ? '–' : (counts.tokens / counts.passes).toFixed(2);
   place.replaceChildren('so far ', make('b', '', sofar), ' tokens per target pass ', make('small', '', `(${counts.tokens} in ${counts.passes})`),
     ...(totals ? [' · whole run ', make('b', '', (totals.tokens / totals.target_passes).toFixed(2))] : []));
 };
 
-const drawSpeed = (place, trace, figures) => {
+export const drawSpeed = (place, trace, figures) => {
   const isToy = trace.settings.pair === 'toy';
   place.replaceChildren(...(figures ? [passesCard(figures), acceptanceCard(figures), modelledCard(figures, isToy), measuredCard(figures, isToy, trace.machine, raceInvitation(trace))]
     : [make('p', 'sv-hint', 'The figures come when the run has ended.')]));
 };
 
 // The chart beside the figures is plotly's; a line in each of its panels follows the player. No request is made.
-const markChart = (step) => {
+export const markChart = (step) => {
   if (!document.body.classList.contains('sv-unfolded')) return;
   const chart = document.querySelector('#chart .js-plotly-plot');
   if (!chart?.layout || !window.Plotly) return;
@@ -56,4 +53,15 @@ const markChart = (step) => {
   const marks = panels.map((panel) => ({ name: 'now', type: 'line', xref: `x${panel}`, yref: `y${panel} domain`, x0: step, x1: step, y0: 0, y1: 1,
     line: { color: getComputedStyle(document.body).getPropertyValue('--sv-ink').trim(), width: 2 } }));
   window.Plotly.relayout(chart, { shapes: [...fixed, ...marks] });
+};
+
+// Beside the measured speedup: a race can be watched only where the plain loop's tokens have times.
+const raceInvitation = (trace) => {
+  if (hasRace()) {
+    const node = make('button', 'svi-button', 'Watch the race');
+    node.type = 'button';
+    node.dataset.do = 'race';
+    return node;
+  }
+  return trace.baseline && !isStandalone() ? 'To watch both loops race, each token of the plain one needs its time, which a file does not hold: press Race.' : null;
 };

@@ -1,13 +1,10 @@
 // The step's clock: its milliseconds as they pass, and to the same scale what the plain loop needed for the same tokens.
 
-const NOT_YET = 'not measured yet';
+import { cellsOf, inOutput, plainToken } from '../run/cells.js';
+import { count, milliseconds } from '../run/numbers.js';
+import { make } from './dom.js';
 
-// Milliseconds a token of the plain loop, and where they come from.
-const plainToken = (trace) => {
-  if (trace.baseline && trace.baseline.tokens) return { ms: trace.baseline.ms / trace.baseline.tokens, source: 'measured' };
-  if (trace.costs) return { ms: trace.costs.target_ms[0], source: "from the pair's timings" };
-  return null;
-};
+const NOT_YET = 'not measured yet';
 
 const laneOf = (className, ms, scale) => {
   const node = make('i', className);
@@ -31,7 +28,7 @@ const stepLane = (step, view, scale) => {
 const plainLane = (plain, tokens, scale) => make('div', 'sv-lane', ...Array.from({ length: tokens }, () => laneOf('sv-lane-plain', plain.ms, scale)),
   make('span', '', `${count(tokens, 'pass', 'passes')}: ${milliseconds(plain.ms * tokens)}, ${plain.source}`));
 
-const drawStepClock = (place, trace, step, view) => {
+export const drawStepClock = (place, trace, step, view) => {
   place.hidden = trace.settings.pair === 'toy' || !step.ms; // the toy has no forwards to time
   if (place.hidden) return;
   const tokens = cellsOf(step).filter(inOutput).length;

@@ -1,16 +1,12 @@
 // Play, pause, speeds, where the player stands, and what it says aloud.
 
-const BEAT_WORDS = {
-  start: () => 'the start',
-  draft: ({ position }) => `draft ${position}`,
-  verify: () => 'the target pass',
-  threshold: ({ position }) => `threshold ${position}`,
-  coin: ({ position }) => `coin ${position}`,
-  owed: () => 'what is owed',
-  draw: () => 'the draw',
-};
-
-const beatWords = (beat) => BEAT_WORDS[beat.kind](beat);
+import { beatWords, cellOfBeat } from '../run/beats.js';
+import { coinName, survives } from '../run/cells.js';
+import { apart, count, number } from '../run/numbers.js';
+import { nameOf } from '../run/tokens.js';
+import { isPredicting } from '../state/reveal.js';
+import { state } from '../state/state.js';
+import { make } from './dom.js';
 
 const verdictWords = (cell) => {
   const [coin, bound] = apart(cell.coin, Math.min(1, cell.ratio));
@@ -23,7 +19,7 @@ const drawWords = (name, cell) => {
 };
 
 // A beat in a sentence, for the live region.
-const sayBeat = (trace, step, beat) => {
+export const sayBeat = (trace, step, beat) => {
   const cell = cellOfBeat(step, beat);
   const name = cell ? nameOf(trace.tokens, cell.id) : '';
   const says = {
@@ -38,46 +34,14 @@ const sayBeat = (trace, step, beat) => {
   return says[beat.kind]();
 };
 
-const drawWhere = (place, trace, beat) => {
+export const drawWhere = (place, trace, beat) => {
   const steps = trace.steps.length;
   place.replaceChildren('step ', make('b', '', String(beat.step)), `${isPredicting() ? '' : ` of ${steps}`}${state.live ? ' …' : ''} · `, make('b', '', beatWords(beat)));
 };
 
-const drawTransport = (place) => {
+export const drawTransport = (place) => {
   const play = place.querySelector('[data-do="play"]');
   play.querySelector('span').textContent = state.playing ? 'Pause' : 'Play';
   play.dataset.playing = state.playing;
   place.querySelectorAll('[data-speed]').forEach((node) => node.setAttribute('aria-pressed', node.dataset.speed === state.speed));
-};
-
-const DOES = {
-  first: () => moveTo(0),
-  back: () => moveBy(-1),
-  play: () => togglePlay(),
-  forward: () => moveBy(1),
-  rejection: () => moveToNext('rejected'),
-  bonus: () => moveToNext('bonus'),
-  captions: () => endCaptions(),
-  branch: () => runBranch(),
-  putBack: () => putBack(),
-  original: () => showRun('original'),
-  fork: () => showRun('branch'),
-  race: () => openRace(),
-  help: () => part('help').showModal(),
-  share: () => openShare(),
-  predict: () => setPredicting(!predicting.on),
-  best: () => moveToStep(bestStep(state.trace)),
-  replay: () => replay(),
-  closecard: () => closeEndCard(),
-  present: () => setPresenting(!isPresenting()),
-  menu: () => toggleFold('menu'),
-};
-
-let timer = null;
-
-const pauseHere = () => (captionNow()?.beat === currentBeat().name ? READING : PAUSES[state.speed]);
-
-const wind = () => {
-  clearTimeout(timer);
-  timer = state.playing ? setTimeout(() => { playOn(); wind(); }, pauseHere()) : null;
 };

@@ -1,15 +1,17 @@
 // The clock: a run as a list of named beats, and what each beat has revealed. Pure functions; nothing here draws.
 
-const PAUSES = { slow: 1100, normal: 900, step: 1000 }; // milliseconds a beat stands while playing
+import { cellsOf, inOutput, isFinal } from './cells.js';
 
-const READING = 4200; // milliseconds for a caption
+export const PAUSES = { slow: 1100, normal: 900, step: 1000 }; // milliseconds a beat stands while playing
+
+export const READING = 4200; // milliseconds for a caption
 
 const makeBeat = (step, kind, position = null) => ({ step, kind, position, name: position === null ? `${step}.${kind}` : `${step}.${kind}.${position}` });
 
-const wasExamined = (draft) => draft.coin !== null && draft.state !== 'discarded';
+export const wasExamined = (draft) => draft.coin !== null && draft.state !== 'discarded';
 
 // Every beat of one step, in order. Positions count from 1.
-const beatsOfStep = (step) => {
+export const beatsOfStep = (step) => {
   const { step: n, drafts, final } = step;
   const beats = [makeBeat(n, 'start'), ...drafts.map((_, i) => makeBeat(n, 'draft', i + 1)), makeBeat(n, 'verify')];
   drafts.forEach((draft, i) => {
@@ -31,7 +33,7 @@ const isStop = (clock, at, speed) => {
 const NO_COUNTS = { accepted: 0, rejected: 0, discarded: 0, residual: 0, bonus: 0, alone: 0, tokens: 0, passes: 0 };
 
 // A whole run's clock: its beats, where each step starts and ends in them, and what the steps before each step gave.
-const clockOf = (trace) => {
+export const clockOf = (trace) => {
   const clock = { beats: [], steps: {}, starts: {}, ends: {}, before: {}, order: trace.steps.map((step) => step.step) };
   let counts = NO_COUNTS;
   trace.steps.forEach((step) => {
@@ -54,13 +56,13 @@ const addCounts = (counts, cells) => {
   return sum;
 };
 
-const nextStop = (clock, at, speed, direction) => {
+export const nextStop = (clock, at, speed, direction) => {
   for (let i = at + direction; i >= 0 && i < clock.beats.length; i += direction) if (isStop(clock, i, speed)) return i;
   return direction > 0 ? clock.beats.length - 1 : 0;
 };
 
 // Where a beat's name leads in this run; a beat that this run lacks leads to the end of its step, or of the run.
-const indexOfBeat = (clock, name) => {
+export const indexOfBeat = (clock, name) => {
   const [, number] = /^(\d+)\.(?:start|draft|verify|threshold|coin|owed|draw)(?:\.\d+)?$/.exec(name ?? '') ?? [];
   if (number === undefined || clock.beats.length === 0) return null;
   const exact = clock.beats.findIndex((beat) => beat.name === name);
@@ -68,7 +70,7 @@ const indexOfBeat = (clock, name) => {
 };
 
 // What of a step is on view at one of its beats: how many drafts, whether p, which ruler, how many coins, and the end.
-const viewOf = (step, beat) => {
+export const viewOf = (step, beat) => {
   const { kind, position } = beat;
   const examined = step.drafts.filter(wasExamined).length;
   const over = kind === 'owed' || kind === 'draw';
@@ -85,7 +87,7 @@ const viewOf = (step, beat) => {
 };
 
 // How much of a draft slot is on view: empty, drafted, verified, threshold or decided.
-const stageOf = (step, view, position) => {
+export const stageOf = (step, view, position) => {
   const draft = step.drafts[position - 1];
   if (position > view.drafted) return 'empty';
   if (wasExamined(draft) ? position <= view.decided : view.walked) return 'decided';
@@ -94,7 +96,7 @@ const stageOf = (step, view, position) => {
 };
 
 // The kind of beat up to which a cell of a step has been told, as the inspector names it.
-const kindOf = (step, view, cell) => {
+export const kindOf = (step, view, cell) => {
   if (view.drawn) return 'draw';
   if (view.owed) return 'owed';
   if (isFinal(cell)) return view.verified ? 'verify' : 'start';
@@ -102,7 +104,7 @@ const kindOf = (step, view, cell) => {
 };
 
 // The cell that a beat is about.
-const cellOfBeat = (step, beat) => {
+export const cellOfBeat = (step, beat) => {
   const cells = cellsOf(step);
   const final = cells.find((cell) => isFinal(cell));
   const rejected = cells.find((cell) => cell.state === 'rejected');
@@ -112,10 +114,10 @@ const cellOfBeat = (step, beat) => {
 };
 
 // The cells of a step whose fate is on view.
-const settledCells = (step, view) => cellsOf(step).filter((cell) => (isFinal(cell) ? view.drawn : stageOf(step, view, cell.position) === 'decided'));
+export const settledCells = (step, view) => cellsOf(step).filter((cell) => (isFinal(cell) ? view.drawn : stageOf(step, view, cell.position) === 'decided'));
 
 // Counts of everything revealed up to a beat, its step as it is shown there. A pass counts once it has been made.
-const countsAt = (clock, at, step = clock.steps[clock.beats[at].step]) => {
+export const countsAt = (clock, at, step = clock.steps[clock.beats[at].step]) => {
   const beat = clock.beats[at];
   const view = viewOf(step, beat);
   const before = clock.before[beat.step];
@@ -124,14 +126,14 @@ const countsAt = (clock, at, step = clock.steps[clock.beats[at].step]) => {
 };
 
 // The beat at which the next cell of a state appears, after a beat; from the start again where none follows.
-const nextOfState = (clock, at, state) => {
+export const nextOfState = (clock, at, state) => {
   const appears = clock.order.flatMap((number) => cellsOf(clock.steps[number]).filter((cell) => (cell.alone ? 'alone' : cell.state) === state)
     .map((cell) => beatOfCell(clock, cell)));
   return appears.find((index) => index > at) ?? appears[0] ?? null;
 };
 
 // The beat at which a cell's fate is told.
-const beatOfCell = (clock, cell) => {
+export const beatOfCell = (clock, cell) => {
   const { step: number, position, state } = cell;
   const step = clock.steps[number];
   const wanted = (beat) => {
@@ -142,3 +144,19 @@ const beatOfCell = (clock, cell) => {
   const offset = beatsOfStep(step).findIndex(wanted);
   return offset < 0 ? clock.ends[number] : clock.starts[number] + offset;
 };
+
+// --- a beat by another name
+
+const BEAT_WORDS = {
+  start: () => 'the start',
+  draft: ({ position }) => `draft ${position}`,
+  verify: () => 'the target pass',
+  threshold: ({ position }) => `threshold ${position}`,
+  coin: ({ position }) => `coin ${position}`,
+  owed: () => 'what is owed',
+  draw: () => 'the draw',
+};
+
+export const beatWords = (beat) => BEAT_WORDS[beat.kind](beat);
+
+export const beatOfMove = ({ step, position, purpose }) => ({ accept: `${step}.coin.${position}`, draft: `${step}.draft.${position}`, final: `${step}.draw` })[purpose];

@@ -1,6 +1,9 @@
 // The trace as cells. Everything here reads; nothing draws.
 
-const STATES = {
+import { apart } from './numbers.js';
+import { nameOf, readable } from './tokens.js';
+
+export const STATES = {
   accepted: { glyph: '✓', word: 'kept', many: 'kept' },
   rejected: { glyph: '✗', word: 'rejected', many: 'rejected' },
   discarded: { glyph: '○', word: 'not looked at', many: 'not looked at' },
@@ -9,17 +12,17 @@ const STATES = {
 };
 
 // A step that drafted nothing ends in a draw of the kind bonus that is no bonus to anything.
-const ALONE = { glyph: '+', word: "the target's own draw", many: "target's own draw" };
+export const ALONE = { glyph: '+', word: "the target's own draw", many: "target's own draw" };
 
-const stateOf = (cell) => (cell.alone ? ALONE : STATES[cell.state]);
+export const stateOf = (cell) => (cell.alone ? ALONE : STATES[cell.state]);
 
-const WHY_FEWER = {
+export const WHY_FEWER = {
   length: 'the length limit is near',
   context: 'the context is nearly full',
   proposals: 'the draft had no more to propose',
 };
 
-const WHY_STOPPED = {
+export const WHY_STOPPED = {
   length: 'stopped at the length asked for',
   end: 'stopped at the end token',
   context: 'stopped: the context is full',
@@ -27,7 +30,7 @@ const WHY_STOPPED = {
   error: 'stopped by an error',
 };
 
-const DRAFT_KINDS = { lookup: 'prompt lookup', self: 'itself', noise: 'noise' };
+export const DRAFT_KINDS = { lookup: 'prompt lookup', self: 'itself', noise: 'noise' };
 
 const draftCell = (step, draft, i) => ({
   ...draft,
@@ -43,22 +46,63 @@ const drawnWith = (final) => (final.kind === 'bonus' || final.fallback ? final.p
 const finalCell = (step, final, position) => ({ ...final, step: step.step, position, state: final.kind, share: drawnWith(final), alone: step.k === 0 });
 
 // The final draw; under a deliberate mistake there may be a second one.
-const finalsOf = (step) => {
+export const finalsOf = (step) => {
   const first = step.drafts.filter((draft) => draft.state === 'accepted').length + 1;
   return [step.final, step.extra].filter(Boolean).map((final, i) => finalCell(step, final, first + i));
 };
 
-const isFinal = (cell) => 'kind' in cell;
+export const isFinal = (cell) => 'kind' in cell;
 
-const cellsOf = (step) => [...step.drafts.map((draft, i) => draftCell(step, draft, i)), ...finalsOf(step)];
+export const cellsOf = (step) => [...step.drafts.map((draft, i) => draftCell(step, draft, i)), ...finalsOf(step)];
 
-const inOutput = (cell) => cell.state !== 'rejected' && cell.state !== 'discarded';
+export const inOutput = (cell) => cell.state !== 'rejected' && cell.state !== 'discarded';
 
 const outputCells = (trace) => trace.steps.flatMap((step) => cellsOf(step).filter(inOutput));
 
 // Whose coin it was, where it was not the run's own.
-const coinName = (cell) => (cell.by ? `${cell.by} coin` : 'coin');
+export const coinName = (cell) => (cell.by ? `${cell.by} coin` : 'coin');
 
-const isEnd = (trace, cell) => trace.settings.end_ids.includes(cell.id);
+export const isEnd = (trace, cell) => trace.settings.end_ids.includes(cell.id);
 
-const sameCell = (a, b) => a.step === b.step && a.position === b.position && a.state === b.state;
+export const sameCell = (a, b) => a.step === b.step && a.position === b.position && a.state === b.state;
+
+// The coin decides only where the chance is neither 0 nor 1.
+export const coinMatters = (cell) => cell.ratio > 0 && cell.ratio < 1;
+
+export const textOf = (trace, cell) => trace.tokens[cell.id] ?? nameOf(trace.tokens, cell.id);
+
+// The run's output once per run: its cells and their text, decoded as a whole so that a split character stays one.
+export const outputOf = (trace) => {
+  const cells = outputCells(trace).filter((cell) => !isEnd(trace, cell));
+  return { cells, texts: readable(cells.map((cell) => textOf(trace, cell))) };
+};
+
+export const survives = (cell) => {
+  if (cell.ratio >= 1) return 'survives always';
+  if (cell.ratio === 0) return 'survives never';
+  const chance = 100 * cell.ratio;
+  return `survives ${chance < 1 || chance > 99 ? Number(chance.toPrecision(2)) : Math.round(chance)} %`;
+};
+
+// Milliseconds a token of the plain loop, and where they come from.
+export const plainToken = (trace) => {
+  if (trace.baseline && trace.baseline.tokens) return { ms: trace.baseline.ms / trace.baseline.tokens, source: 'measured' };
+  if (trace.costs) return { ms: trace.costs.target_ms[0], source: "from the pair's timings" };
+  return null;
+};
+
+export const chanceOf = (cell) => Math.min(1, cell.p / cell.q);
+
+// Coin and chance with as many digits as it takes to see which is the smaller.
+export const coinTexts = (cell) => apart(cell.coin, chanceOf(cell));
+
+export const isGreedy = (trace) => trace.settings.temperature < 1e-6;
+
+export const acceptedIn = (step) => step.drafts.filter((draft) => draft.state === 'accepted').length;
+
+export const firstDifference = (a, b) => {
+  const at = a.findIndex((cell, i) => cell.id !== b[i]?.id);
+  return at >= 0 ? at : a.length < b.length ? a.length : null;
+};
+
+export const gainOf = (step) => cellsOf(step).filter(inOutput).length;

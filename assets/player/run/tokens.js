@@ -1,6 +1,7 @@
 // One spelling for every token: nothing invisible, nothing that can act.
 
 const SHOWN = { ' ': '␣', '\n': '↵', '\t': '⇥', '\r': '␍', '\u00a0': '⍽' };
+
 const INVISIBLE = /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]/u;
 
 const hex = (code, width) => code.toString(16).toUpperCase().padStart(width, '0');
@@ -17,9 +18,9 @@ const visibleCharacter = (character) => {
   return character;
 };
 
-const visible = (text) => (text === '' ? '⟨empty⟩' : Array.from(text, visibleCharacter).join(''));
+export const visible = (text) => (text === '' ? '⟨empty⟩' : Array.from(text, visibleCharacter).join(''));
 
-const nameOf = (tokens, id) => (tokens[id] === undefined ? `⟨id ${id}⟩` : visible(tokens[id]));
+export const nameOf = (tokens, id) => (tokens[id] === undefined ? `⟨id ${id}⟩` : visible(tokens[id]));
 
 // Bytes of a token's text; a lone surrogate U+DC80 … U+DCFF stands for one raw byte.
 const bytesOf = (text) => {
@@ -34,7 +35,7 @@ const bytesOf = (text) => {
 };
 
 // Readable text token by token: a character split over several tokens appears with its last one.
-const readable = (texts) => {
+export const readable = (texts) => {
   const decoder = new TextDecoder();
   return texts.map((text, i) => decoder.decode(bytesOf(text), { stream: i < texts.length - 1 }));
 };

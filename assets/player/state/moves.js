@@ -1,49 +1,13 @@
-// What the player shows and where it stands. The functions here change it and say so; drawing is elsewhere.
+// Moves: whatever changes the run on screen or the place in it. Each says what it changed; whoever draws listens.
 
-const state = {
-  trace: null, // the run on screen
-  figures: null,
-  live: false, // steps are still arriving
-  recorded: null, // the gallery's name of the run, and what to look for in it
-  fingerprint: null, // a hash of what came out, see fingerprint.py
-  gallery: null, // the recorded runs' names, titles and fingerprints
-  clock: null,
-  at: 0, // index of a beat
-  speed: 'normal',
-  playing: false,
-  following: false, // a live run: stand at its newest beat until somebody goes elsewhere
-  captions: false, // the opening lesson tells its story until somebody ends it
-  chosen: null, // a cell that somebody chose; it stands until the next beat
-};
+import { clockOf, indexOfBeat, nextOfState, nextStop, PAUSES, READING } from '../run/beats.js';
+import { tell } from './changes.js';
+import { isPresenting } from './modes.js';
+import { CALL_FIRST, captionNow, game, isAsking, isPredicting, NO_FARTHER, NO_JUMP, noteReached, predicting } from './reveal.js';
+import { questionNow, reach, remind } from './reveal.js';
+import { atEnd, atStepEnd, currentBeat, hasBeats, lastBeat, merge, state } from './state.js';
 
-const currentBeat = () => state.clock.beats[state.at];
-
-// A step as it is shown at the present beat, where the class may have thrown a coin of its own.
-const stepOf = (number) => (number === currentBeat().step ? stepShown(state.clock.steps[number], currentBeat()) : state.clock.steps[number]);
-
-const currentStep = () => stepOf(currentBeat().step);
-
-const currentView = () => viewOf(currentStep(), currentBeat());
-
-const hasBeats = () => state.clock !== null && state.clock.beats.length > 0;
-
-const lastBeat = () => state.clock.beats.length - 1;
-
-const atEnd = () => state.at >= lastBeat();
-
-// The cell that the inspector is about: the chosen one, or the one of the present beat.
-const shownCell = () => state.chosen ?? cellOfBeat(currentStep(), currentBeat());
-
-// A live message holds only the latest steps; they join those that came before.
-const merge = (message) => {
-  const before = state.trace;
-  if (!message.live || !before || before.run_id !== message.trace.run_id) return message.trace;
-  const known = new Map([...before.steps, ...message.trace.steps].map((step) => [step.step, step]));
-  const steps = [...known.values()].sort((a, b) => a.step - b.step);
-  return { ...message.trace, steps, tokens: { ...before.tokens, ...message.trace.tokens } };
-};
-
-const takeMessage = (message) => {
+export const takeMessage = (message) => {
   const sameRun = state.trace !== null && state.trace.run_id === message.trace.run_id;
   const name = sameRun && hasBeats() ? currentBeat().name : null;
   state.trace = merge(message);
@@ -60,22 +24,22 @@ const takeMessage = (message) => {
   return sameRun;
 };
 
-const goTo = (index) => {
+export const goTo = (index) => {
   if (!hasBeats()) return;
   const at = Math.max(0, Math.min(index, reach(lastBeat())));
   Object.assign(state, { at, chosen: null, following: state.live && !predicting.on && at === lastBeat() });
   noteReached(at);
-  beatChanged();
+  tell('beat');
 };
 
-const stopPlaying = () => {
+export const stopPlaying = () => {
   if (!state.playing) return;
   state.playing = false;
-  playingChanged();
+  tell('playing');
 };
 
 // A visitor's move ends the play; the play's own moves do not come this way.
-const moveTo = (index) => {
+export const moveTo = (index) => {
   if (index === null) return;
   stopPlaying();
   predicting.notice = index > reach(index) && isAsking() ? NO_FARTHER : '';
@@ -83,36 +47,36 @@ const moveTo = (index) => {
 };
 
 // A beat on from a question goes to its coin, answered or not.
-const moveBy = (direction, speed = state.speed) => {
+export const moveBy = (direction, speed = state.speed) => {
   if (!hasBeats()) return;
-  if (direction > 0 && speed === state.speed && questionNow()) tell();
+  if (direction > 0 && speed === state.speed && questionNow()) goToCoin();
   else moveTo(nextStop(state.clock, state.at, speed, direction));
 };
 
-const moveToStep = (number) => moveTo(state.clock.ends[number] ?? null);
+export const moveToStep = (number) => moveTo(state.clock.ends[number] ?? null);
 
-const moveToNext = (cellState) => {
+export const moveToNext = (cellState) => {
   if (!hasBeats()) return;
   if (isPredicting()) remind(NO_JUMP);
   else moveTo(nextOfState(state.clock, state.at, cellState));
 };
 
-const moveToCell = (cell) => {
+export const moveToCell = (cell) => {
   moveToStep(cell.step);
   choose(cell);
 };
 
-const choose = (cell) => {
+export const choose = (cell) => {
   state.chosen = { step: cell.step, position: cell.position, state: cell.state };
-  choiceChanged();
+  tell('choice');
 };
 
-const setSpeed = (speed) => {
+export const setSpeed = (speed) => {
   state.speed = speed;
-  playingChanged();
+  tell('playing');
 };
 
-const togglePlay = () => {
+export const togglePlay = () => {
   if (!hasBeats()) return;
   if (!state.playing && isAsking()) {
     remind(CALL_FIRST);
@@ -120,20 +84,12 @@ const togglePlay = () => {
   }
   state.playing = !state.playing;
   if (state.playing && atEnd() && !state.live) goTo(0);
-  playingChanged();
+  tell('playing');
 };
 
-const LAST_TOLD_STEP = 2; // the story is over after the second step
-
-// The caption that stands at the present beat: the latest one of its step or before, as long as the story lasts.
-const captionNow = () => {
-  if (!state.captions || predicting.on || !hasBeats() || currentBeat().step > LAST_TOLD_STEP) return null;
-  return CAPTIONS.filter((caption) => indexOfBeat(state.clock, caption.beat) <= state.at).at(-1) ?? null;
-};
-
-const endCaptions = () => {
+export const endCaptions = () => {
   state.captions = false;
-  captionsChanged();
+  tell('line');
 };
 
 // What the timer does: one beat on, and the end of the play at the end of the run.
@@ -141,4 +97,21 @@ const playOn = () => {
   const next = nextStop(state.clock, state.at, state.speed, 1);
   if (next !== state.at) goTo(next);
   if ((atEnd() && !state.live) || isAsking() || (isPresenting() && atStepEnd())) stopPlaying();
+};
+
+// --- playing
+
+let timer = null;
+
+const pauseHere = () => (captionNow()?.beat === currentBeat().name ? READING : PAUSES[state.speed]);
+
+export const wind = () => {
+  clearTimeout(timer);
+  timer = state.playing ? setTimeout(() => { playOn(); wind(); }, pauseHere()) : null;
+};
+
+// On to the coin that was asked about.
+export const goToCoin = () => {
+  game().reached = Math.max(game().reached, state.at + 1);
+  moveTo(state.at + 1);
 };

@@ -1,41 +1,11 @@
-// A thousand throws of the dice at one position: draft from q, keep with p/q, else replace. Numbers first, then dots.
+// A thousand throws as dots that fall into the lanes of the tokens they gave.
 
-const THROWS = 1000;
-
-// A small seeded generator (mulberry32): the same press gives the same dots.
-const diceOf = (seed) => {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-};
-
-const pickFrom = (weights, u) => {
-  let left = u * sumOf(weights);
-  const at = weights.findIndex((weight) => { left -= weight; return left < 0; });
-  return at < 0 ? weights.findLastIndex((weight) => weight > 0) : at;
-};
-
-// Returns each throw as {lane, kept}, lane an index into `lanes`.
-const throwDice = (lanes, fromOwed, seed) => {
-  const dice = diceOf(seed);
-  const [drafted, replacing] = [lanes.map((each) => each.q), lanes.map((each) => (fromOwed ? each.owed : each.p))];
-  return Array.from({ length: THROWS }, () => {
-    const at = pickFrom(drafted, dice());
-    const kept = dice() * lanes[at].q < lanes[at].both;
-    return { lane: kept ? at : pickFrom(replacing, dice()), kept };
-  });
-};
-
-const countByLane = (throws, lanes) => lanes.map((_, at) => throws.filter((each) => each.lane === at).length);
+import { THROWS } from '../../run/mass.js';
+import { wantsStillness } from '../../state/modes.js';
 
 const FALL_MS = 260;
-const THROWING_MS = 1500;
 
-const wantsStillness = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
+const THROWING_MS = 1500;
 
 // A dot covers a thousandth of the mass, so that a lane filled up to p is a lane as long as p.
 const spotsOf = (throws, boxes, perThousandth) => {
@@ -71,7 +41,7 @@ const sizeCanvas = (canvas) => {
 };
 
 // Dots fall into the output lanes `targets` of a chart; `axis` is where the lanes' full width ends.
-const letFall = (canvas, targets, throws, axis, falling) => {
+export const letFall = (canvas, targets, throws, axis, falling) => {
   sizeCanvas(canvas);
   const origin = canvas.getBoundingClientRect();
   const boxes = targets.map((node) => node.getBoundingClientRect())

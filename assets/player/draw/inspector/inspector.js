@@ -1,6 +1,19 @@
 // The inspector: what happened to one cell, as far as the beat has got. `drawInspector` is the way in; it draws and tells nobody.
 
+import { ALONE, isGreedy, STATES } from '../../run/cells.js';
+import { axisOf, countByLane, lanesOf, offBy, piecesOf, piecesOfP, throwDice, THROWS } from '../../run/mass.js';
+import { count, number, sumOf } from '../../run/numbers.js';
+import { isPresenting } from '../../state/modes.js';
+import { rowShown } from '../../state/reveal.js';
+import { make } from '../dom.js';
+import { letFall } from './dots.js';
+import { drawBar, drawLanes, slideIn } from './lanes.js';
+import { draftDraw, finalHandle, movableCoin, movableDart } from './movable.js';
+import { bigRuler, termOf } from './ruler.js';
+import { coinFormula, drawFormula, pWord, qWord, say, SAYINGS, strong, thresholdFormula } from './words.js';
+
 const BEATS = ['start', 'draft', 'verify', 'threshold', 'coin', 'owed', 'draw'];
+
 const inspecting = { policy: 'owed', raw: false, digits: false, throws: null, presses: 0, about: '', last: null, slid: '', listening: new WeakSet() };
 
 // --- what there is to see: the scene ----------------------------------------------------------------------------------
@@ -26,8 +39,6 @@ const cellOf = (step, key) => {
   if (key.state === 'residual' || key.state === 'bonus') return step.final;
   return step.drafts[key.position - 1];
 };
-
-const isGreedy = (trace) => trace.settings.temperature < 1e-6;
 
 const sceneOf = (trace, key, beat) => {
   const step = key && trace.steps.find((each) => each.step === Number(key.step));
@@ -260,7 +271,7 @@ const listenIn = (place) => {
 };
 
 // Draws into `place` what `cellKey` {step, position, state} of `trace` shows at `beatKind`, one of BEATS; no key is no cell.
-const drawInspector = (place, trace, cellKey, beatKind) => {
+export const drawInspector = (place, trace, cellKey, beatKind) => {
   const scene = sceneOf(trace, cellKey, beatKind);
   const about = `${trace.run_id} ${scene.step?.step} ${scene.key?.position}`;
   if (about !== inspecting.about) Object.assign(inspecting, { about, throws: null, policy: 'owed' });

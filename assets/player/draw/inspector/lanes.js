@@ -1,5 +1,13 @@
 // The mass chart: for each token a lane for the draft and one for the output. Solid is delivered, hollow too often, hatched owed.
 
+import { fromP } from '../../run/mass.js';
+import { number } from '../../run/numbers.js';
+import { nameOf } from '../../run/tokens.js';
+import { wantsStillness } from '../../state/modes.js';
+import { make, tokenNode } from '../dom.js';
+import { placedAt, termOf } from './ruler.js';
+import { pWord, qWord } from './words.js';
+
 const widthOn = (node, value, axis) => {
   node.style.width = `${Math.min(100, (100 * value) / axis)}%`;
   return node;
@@ -85,7 +93,7 @@ const chartTitle = (view) => {
   return make('p', 'svi-axis', make('span', '', ...drafts, ...between), make('span', '', `axis 0 … ${view.axis}`));
 };
 
-const drawLanes = (scene, lanes, view) => {
+export const drawLanes = (scene, lanes, view) => {
   const rows = make('div', 'svi-rows', ...lanes.map((each) => laneRow(scene, each, view)));
   rows.setAttribute('role', 'list');
   rows.setAttribute('aria-label', 'the likeliest tokens');
@@ -131,7 +139,7 @@ const pieceNode = (piece, drawn) => {
 const dartAt = (u) => make('span', 'svi-dart', placedAt(make('b', '', number(u)), Math.min(0.95, Math.max(0.05, u))), placedAt(make('i', '', '▼'), u));
 
 // `dart` is null until it has fallen.
-const drawBar = (scene, pieces, kind, dart) => {
+export const drawBar = (scene, pieces, kind, dart) => {
   const drawn = dart === null ? null : scene.final.id;
   const bar = termOf(make('div', `svi-bar svi-bar-${kind}`, ...pieces.map((piece) => pieceNode(piece, drawn))), 'owed');
   const node = make('div', 'svi-throw', dart === null ? null : dartAt(dart), bar, ...labelsOf(scene, pieces, drawn));
@@ -140,7 +148,7 @@ const drawBar = (scene, pieces, kind, dart) => {
 };
 
 // Each piece slides out of its lane into the bar.
-const slideIn = (root) => {
+export const slideIn = (root) => {
   if (wantsStillness()) return;
   root.querySelectorAll('[data-piece]').forEach((piece) => {
     const from = root.querySelector(`[data-token="${piece.dataset.piece}"] .svi-owed`)?.getBoundingClientRect();

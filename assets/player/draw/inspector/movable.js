@@ -1,38 +1,14 @@
 // Change this coin: a marker that can be dragged, and what the new number would decide. Nothing here asks the server.
 
-const BELOW_ONE = 1 - 2 ** -53; // the largest coin there is
-
-const heldIn = (u) => Math.min(BELOW_ONE, Math.max(0, u));
-
-// A number just below 1 must not be written as 1.
-const belowOne = (text) => (Number(text) >= 1 ? `0.${'9'.repeat(Math.max(3, text.split('.')[1]?.length ?? 0))}…` : text);
-
-const drawnText = (u) => belowOne(number(u));
-
-// --- what a number would decide
-
-const keptAt = (cell, u) => u * cell.q < cell.p;
-
-const AFTERWARDS = '; everything after this changes';
-
-const coinOutcome = (cell, u) => {
-  const kept = keptAt(cell, u);
-  if (kept === (cell.state === 'accepted')) return { same: true, verdict: 'same verdict', rest: ': nothing changes' };
-  return { same: false, verdict: kept ? 'would be kept' : 'would be rejected', rest: AFTERWARDS };
-};
-
-// The pieces of [0, 1) that a draft's tokens hold. A draft that was never examined names no token but its own.
-const piecesOfDraft = (row, draft) => {
-  const others = row?.q_low ? row.ids.map((id, i) => ({ id, low: row.q_low[i], high: Math.min(1, row.q_low[i] + row.q[i]) })) : [];
-  return [...others.filter((piece) => piece.id !== draft.id && piece.high > piece.low), { id: draft.id, low: draft.low, high: draft.high }]
-    .sort((a, b) => a.low - b.low);
-};
-
-// The token drawn now is exact to the last digit, its neighbours to five: it is asked first.
-const drawnAt = (pieces, own, u) => {
-  const holds = (piece) => piece.low <= u && u < piece.high;
-  return (pieces.find((piece) => piece.id === own && holds(piece)) ?? pieces.find((piece) => piece.id !== own && holds(piece)))?.id ?? null;
-};
+import { acceptedIn, chanceOf, coinName } from '../../run/cells.js';
+import { apart } from '../../run/numbers.js';
+import { AFTERWARDS, BELOW_ONE, belowOne, coinOutcome, drawnAt, drawnText, heldIn, piecesOfDraft } from '../../run/whatif.js';
+import { isComputing, isMoved, moved, whyNoBranch } from '../../state/branches.js';
+import { stopPlaying } from '../../state/moves.js';
+import { state } from '../../state/state.js';
+import { make, tokenNode } from '../dom.js';
+import { drawBar } from './lanes.js';
+import { placedAt } from './ruler.js';
 
 const drawOutcome = (trace, pieces, own, u) => {
   const id = drawnAt(pieces, own, u);
@@ -40,16 +16,6 @@ const drawOutcome = (trace, pieces, own, u) => {
   if (id === null) return { same: false, verdict: 'another token, one of the rest', rest: `: which one, this run does not say${AFTERWARDS}` };
   return { same: false, verdict: [tokenNode(trace.tokens, id), ' instead'], rest: AFTERWARDS };
 };
-
-// --- the one number that somebody has moved
-
-const moved = { run: null, step: 0, position: 0, purpose: '', u: null, timer: null };
-
-const isMoved = (run, address) => moved.u !== null && moved.run === run && ['step', 'position', 'purpose'].every((name) => moved[name] === address[name]);
-
-const forgetMove = () => { moved.u = null; };
-
-const acceptedIn = (step) => step.drafts.filter((draft) => draft.state === 'accepted').length;
 
 const positionOf = (step, draft) => step.drafts.findIndex((each) => each === draft) + 1;
 
@@ -67,7 +33,7 @@ const draftHandle = (scene) => ({
   text: (u) => `drawn at ${drawnText(u)}`, flag: drawnText,
 });
 
-const finalHandle = (scene, pieces) => ({
+export const finalHandle = (scene, pieces) => ({
   address: { step: scene.step.step, position: acceptedIn(scene.step) + 1, purpose: 'final' },
   was: scene.final.u, name: 'the dart', outcome: (u) => drawOutcome(scene.trace, pieces, scene.final.id, u),
   text: (u) => `dart at ${drawnText(u)}`, flag: drawnText,
@@ -79,6 +45,7 @@ const canMove = (scene) => !scene.trace.settings.fault && !state.live;
 // --- the marker
 
 const FINE = 0.001; // with Shift; what a pointer can aim at
+
 const KEY_STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
 
 const keyedTo = (event, u) => {
@@ -180,26 +147,19 @@ const makeMovable = (scene, place, marker, flag, handle) => {
 };
 
 // The coin on its ruler.
-const movableCoin = (scene, place) => {
+export const movableCoin = (scene, place) => {
   if (scene.trace.settings.fault) return make('p', 'svi-soft svi-why', whyNoBranch(scene.trace));
   return canMove(scene) ? makeMovable(scene, place, place.querySelector('u'), place.querySelector('.svi-flag'), coinHandle(scene)) : null;
 };
 
 // A dart over a bar of pieces.
-const movableDart = (scene, place, handle) => (canMove(scene) && place.querySelector('.svi-dart')
+export const movableDart = (scene, place, handle) => (canMove(scene) && place.querySelector('.svi-dart')
   ? makeMovable(scene, place, place.querySelector('.svi-dart i'), place.querySelector('.svi-dart b'), handle) : null);
 
 // The draft's draw: where on the draft's law, laid out in the order of the draw, its number fell.
-const draftDraw = (scene) => {
+export const draftDraw = (scene) => {
   const { cell, row } = scene;
   if (!canMove(scene) || cell.low === null || cell.low === undefined || cell.q >= 1) return []; // one token alone leaves nothing to draw
   const place = drawBar({ ...scene, final: cell }, piecesOfDraft(row, cell), 'q', cell.u_draft);
   return [place, movableDart(scene, place, draftHandle(scene))];
-};
-
-const putBack = () => {
-  const { purpose } = moved;
-  forgetMove();
-  choiceChanged();
-  part('details').querySelector(`[data-moves="${purpose}"]`)?.focus({ preventScroll: true });
 };

@@ -1,22 +1,15 @@
 // The coin on its ruler: filled as far as the chance of being kept, a marker where the coin fell.
 
-const chanceOf = (cell) => Math.min(1, cell.p / cell.q);
+import { chanceOf, coinName, coinTexts } from '../../run/cells.js';
+import { number } from '../../run/numbers.js';
+import { make } from '../dom.js';
 
-const percentOf = (x) => {
-  if (x <= 0 || x >= 1) return `${Math.round(100 * x)} %`;
-  if (x < 0.01) return 'under 1 %';
-  return x > 0.99 ? 'over 99 %' : `${Math.round(100 * x)} %`;
-};
-
-// Coin and chance with as many digits as it takes to see which is the smaller.
-const coinTexts = (cell) => apart(cell.coin, chanceOf(cell));
-
-const placedAt = (node, share) => {
+export const placedAt = (node, share) => {
   node.style.left = `${100 * share}%`;
   return node;
 };
 
-const termOf = (node, term) => {
+export const termOf = (node, term) => {
   node.dataset.term = term;
   return node;
 };
@@ -36,7 +29,7 @@ const coinMark = (cell) => {
 };
 
 // Before its coin falls a cell shows only how far the ruler is filled.
-const bigRuler = (cell, thrown) => {
+export const bigRuler = (cell, thrown) => {
   const chance = chanceOf(cell);
   const fill = termOf(make('i'), 'bound');
   fill.style.width = `${100 * chance}%`;

@@ -1,9 +1,18 @@
 // What happened to one cell, a plain sentence a beat, and the rule with this cell's numbers in it.
 
-const qWord = (text) => make('b', 'sv-q', text);
-const pWord = (text) => make('b', 'sv-p', text);
-const strong = (text) => make('b', '', text);
-const say = (...parts) => make('p', 'svi-say', ...parts);
+import { chanceOf, coinName, coinTexts } from '../../run/cells.js';
+import { apart, number, percentOf } from '../../run/numbers.js';
+import { make, tokenNode } from '../dom.js';
+import { termOf } from './ruler.js';
+
+export const qWord = (text) => make('b', 'sv-q', text);
+
+export const pWord = (text) => make('b', 'sv-p', text);
+
+export const strong = (text) => make('b', '', text);
+
+export const say = (...parts) => make('p', 'svi-say', ...parts);
+
 const inkOf = (scene, id) => tokenNode(scene.trace.tokens, id);
 
 const formulaTerm = (node, term) => {
@@ -85,7 +94,7 @@ const bonusWords = (scene) => {
 const waitingWords = (scene) => (scene.step.k === 0 ? say('Nothing is drafted in this step: the target draws its own token.')
   : say('The same pass gives one law more than there are drafts. It is used only if every draft is kept; else what is owed to a rejected one is.'));
 
-const SAYINGS = {
+export const SAYINGS = {
   draft: draftWords, verify: verifyWords, threshold: thresholdWords, coin: coinWords, owed: owedWords, draw: replacedWords,
   discarded: discardedWords, bonus: bonusWords, waiting: waitingWords,
 };
@@ -97,14 +106,14 @@ const ratioParts = (cell) => {
   return ['min(1, ', make('span', 'sv-p', 'p'), '/', make('span', 'sv-q', 'q'), ') = min(1, ', formulaTerm(pWord(p), 'p'), '/', formulaTerm(qWord(q), 'q'), ') = '];
 };
 
-const thresholdFormula = ({ cell }) => formulaLine(...ratioParts(cell), formulaTerm(strong(number(chanceOf(cell))), 'bound'));
+export const thresholdFormula = ({ cell }) => formulaLine(...ratioParts(cell), formulaTerm(strong(number(chanceOf(cell))), 'bound'));
 
-const coinFormula = ({ cell }) => {
+export const coinFormula = ({ cell }) => {
   const [coin, bound] = coinTexts(cell);
   return formulaLine(formulaTerm(strong(coin), 'coin'), ' < ', ...ratioParts(cell), formulaTerm(strong(bound), 'bound'), ' ? ', strong(cell.state === 'accepted' ? 'yes' : 'no'));
 };
 
-const drawFormula = ({ final, trace }) => {
+export const drawFormula = ({ final, trace }) => {
   const chance = number(final.high - final.low);
   if (trace.settings.fault) return formulaLine('drawn with ', strong(chance));
   if (final.kind === 'bonus' || final.fallback) return formulaLine('drawn with ', make('span', 'sv-p', 'p'), ' = ', formulaTerm(pWord(number(final.p)), 'drawn-p'));

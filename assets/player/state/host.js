@@ -1,0 +1,5 @@
+// The player's own element and its named parts. `element` is Gradio's word for the component a script belongs to.
+
+export const root = () => element.querySelector('.sv-player');
+
+export const part = (name) => element.querySelector(`[data-part="${name}"]`);
