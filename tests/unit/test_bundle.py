@@ -40,9 +40,10 @@ def test_a_script_has_each_module_once_after_those_that_it_imports(entry: str) -
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_file_says_first_what_it_holds(name: str) -> None:
+def test_a_file_says_first_what_it_holds_and_has_no_long_line(name: str) -> None:
     lines = (bundle.ASSETS / name).read_text(encoding="utf-8").splitlines()
     assert HEAD.match(lines[0]), lines[0]
+    assert [line for line in lines if len(line) > 140] == []
 
 
 def test_only_the_bridge_meets_the_page() -> None:

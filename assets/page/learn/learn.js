@@ -6,9 +6,19 @@ import { make } from '../../player/draw/dom.js';
 const part = (name) => element.querySelector(`[data-part="${name}"]`);
 
 const SHOWS = {
-  cells: '.sv-now .sv-drafts .sv-cell', final: '.sv-now .sv-finals > *', q: '.sv-now .sv-pq .sv-q', p: '.sv-now .sv-pq .sv-p', bracket: '.sv-bracket',
-  ruler: '.svi-coin, .sv-now .sv-ruler', discarded: '.sv-now .sv-discarded', balance: '.svi-sums', lanes: '.svi-chart', bar: '.svi-throw', fold: '.sv-fold',
-  k: '#k', temperature: '#temperature',
+  cells: '.sv-now .sv-drafts .sv-cell',
+  final: '.sv-now .sv-finals > *',
+  q: '.sv-now .sv-pq .sv-q',
+  p: '.sv-now .sv-pq .sv-p',
+  bracket: '.sv-bracket',
+  ruler: '.svi-coin, .sv-now .sv-ruler',
+  discarded: '.sv-now .sv-discarded',
+  balance: '.svi-sums',
+  lanes: '.svi-chart',
+  bar: '.svi-throw',
+  fold: '.sv-fold',
+  k: '#k',
+  temperature: '#temperature',
 };
 
 const isSeen = (node) => node.checkVisibility?.() ?? node.offsetParent !== null;
@@ -41,14 +51,24 @@ const paragraph = (pieces, className = '') => make('p', className, ...pieces.map
 
 const triesOf = (tries) => make('div', 'svl-tries', ...tries.map(({ text, link }) => buttonOf('svl-try', text, link)));
 
-const foldedAnswer = (question, answer) => make('details', 'svl-quiz', make('summary', '', ...question.map(pieceNode)), paragraph(answer));
+const foldedAnswer = (question, answer) =>
+  make('details', 'svl-quiz', make('summary', '', ...question.map(pieceNode)), paragraph(answer));
 
-const sectionNode = ({ title, text, tries, question, answer }, i) => make('section', 'svl-section', make('h3', '', `${i + 1}. ${title}`), ...text.map((pieces) => paragraph(pieces)),
-  triesOf(tries), foldedAnswer(question, answer));
+const sectionNode = ({ title, text, tries, question, answer }, i) =>
+  make('section', 'svl-section',
+    make('h3', '', `${i + 1}. ${title}`),
+    ...text.map((pieces) => paragraph(pieces)),
+    triesOf(tries),
+    foldedAnswer(question, answer),
+  );
 
 const entryNode = ({ number: n, title, answer, tries, asked }) => {
-  const node = make('details', 'svl-entry', make('summary', '', n ? make('span', 'svl-number', String(n)) : null, make('span', '', title)), ...answer.map((pieces) => paragraph(pieces)), triesOf(tries),
-    asked ? make('p', 'svl-asked', `asked at: ${asked}`) : null);
+  const node = make('details', 'svl-entry',
+    make('summary', '', n ? make('span', 'svl-number', String(n)) : null, make('span', '', title)),
+    ...answer.map((pieces) => paragraph(pieces)),
+    triesOf(tries),
+    asked ? make('p', 'svl-asked', `asked at: ${asked}`) : null,
+  );
   if (n) node.id = `question-${n}`;
   return node;
 };
@@ -56,11 +76,30 @@ const entryNode = ({ number: n, title, answer, tries, asked }) => {
 const CHAPTERS = {
   lesson: ({ lesson }) => lesson.map(sectionNode),
   questions: ({ questions }) => questions.flatMap(({ title, questions: list }) => [make('h3', '', title), ...list.map(entryNode)]),
-  mistakes: ({ mistakes }) => [make('p', '', 'The article that this project was made from calls its engine exact. It makes five mistakes of the law. Each is a switch in the exactness lab.'),
-    ...mistakes.map((entry) => { const node = entryNode(entry); node.open = true; return node; })],
-  remember: ({ sentences, wrong }) => [make('h3', '', 'Ten sentences'), make('ol', 'svl-sentences', ...sentences.map((pieces) => make('li', '', ...pieces.map(pieceNode)))),
-    make('h3', '', 'Sentences that are wrong'), make('dl', 'svl-wrong', ...wrong.flatMap(({ left, right }) => [make('dt', '', ...left.map(pieceNode)), make('dd', '', ...right.map(pieceNode))]))],
-  glossary: ({ glossary }) => [make('dl', 'svl-glossary', ...glossary.flatMap(({ left, right }) => [make('dt', '', ...left.map(pieceNode)), make('dd', '', ...right.map(pieceNode))]))],
+  mistakes: ({ mistakes }) => [
+    make('p', '',
+      'The article that this project was made from calls its engine exact. It makes five mistakes of the law. ',
+      'Each is a switch in the exactness lab.',
+    ),
+    ...mistakes.map((entry) => {
+      const node = entryNode(entry);
+      node.open = true;
+      return node;
+    }),
+  ],
+  remember: ({ sentences, wrong }) => [
+    make('h3', '', 'Ten sentences'),
+    make('ol', 'svl-sentences', ...sentences.map((pieces) => make('li', '', ...pieces.map(pieceNode)))),
+    make('h3', '', 'Sentences that are wrong'),
+    make('dl', 'svl-wrong',
+      ...wrong.flatMap(({ left, right }) => [make('dt', '', ...left.map(pieceNode)), make('dd', '', ...right.map(pieceNode))]),
+    ),
+  ],
+  glossary: ({ glossary }) => [
+    make('dl', 'svl-glossary',
+      ...glossary.flatMap(({ left, right }) => [make('dt', '', ...left.map(pieceNode)), make('dd', '', ...right.map(pieceNode))]),
+    ),
+  ],
 };
 
 let text = null;
@@ -127,7 +166,8 @@ const ACTS = {
   exact: (link) => (link.recorded ? goToBeat(link, () => openExactness(link.ask)) : openExactness(link.ask)),
   set: ({ values }) => {
     trigger('set', { values });
-    part('note').textContent = `Set: ${Object.entries(values).map(([name, value]) => `${name} ${value}`).join(', ')}. Press Run when you like.`;
+    const said = Object.entries(values).map(([name, value]) => `${name} ${value}`);
+    part('note').textContent = `Set: ${said.join(', ')}. Press Run when you like.`;
     lookAtRun();
   },
   lab: ({ lab, fields, press }) => {
@@ -158,8 +198,13 @@ element.addEventListener('click', (event) => {
 });
 // Keys that scroll the text are not the player's while the text has the focus.
 element.addEventListener('keydown', (event) => event.stopPropagation());
-part('text').addEventListener('scroll', () => { if (part('text').offsetParent !== null) scrolled[chapter] = part('text').scrollTop; }, { passive: true });
-heard('learn', () => { part('text').scrollTop = scrolled[chapter] ?? 0; });
+const noteScroll = () => {
+  if (part('text').offsetParent !== null) scrolled[chapter] = part('text').scrollTop;
+};
+part('text').addEventListener('scroll', noteScroll, { passive: true });
+heard('learn', () => {
+  part('text').scrollTop = scrolled[chapter] ?? 0;
+});
 
 watch('value', draw);
 show(chapter);

@@ -20,9 +20,23 @@ const gridRow = ({ head, cells }) => {
   return make('tr', '', heading, ...cells.map(gridCell));
 };
 
-const panelGrid = ({ caption, corner, columns, rows }) => make('div', 'sv-scroll', make('table', 'sv-table', make('caption', '', caption),
-  make('thead', '', make('tr', '', make('td', '', corner), ...columns.map((text) => { const head = make('th', '', text); head.scope = 'col'; return head; }))),
-  make('tbody', '', ...rows.map(gridRow))));
+const panelGrid = ({ caption, corner, columns, rows }) =>
+  make('div', 'sv-scroll',
+    make('table', 'sv-table',
+      make('caption', '', caption),
+      make('thead', '',
+        make('tr', '',
+          make('td', '', corner),
+          ...columns.map((text) => {
+            const head = make('th', '', text);
+            head.scope = 'col';
+            return head;
+          }),
+        ),
+      ),
+      make('tbody', '', ...rows.map(gridRow)),
+    ),
+  );
 
 const drawPanel = () => {
   const { cards, grid, lines } = props.value ? JSON.parse(props.value) : { cards: [], grid: null, lines: [] };

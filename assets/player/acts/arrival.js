@@ -18,13 +18,16 @@ import { askedBeat } from './learn.js';
 import { presentIfLinked } from './present.js';
 import { noteRace, openRaceOnce } from './race.js';
 
+// Whatever was drawn may have changed.
+const forgetDrawn = () => ['grid', 'ribbon', 'skyline'].forEach((name) => { part(name).dataset.run = ''; });
+
 const showMessage = (message) => {
   root().dataset.phase = message ? (message.live ? 'live' : 'done') : 'empty';
   if (!message) return;
   takeMessage(message);
   takeBranch(message);
   noteRace(message);
-  if (!message.live) ['grid', 'ribbon', 'skyline'].forEach((name) => { part(name).dataset.run = ''; }); // whatever was drawn may have changed
+  if (!message.live) forgetDrawn();
   state.at = askedBeat() ?? linkedBeat() ?? state.at;
   proposeLinked();
   shareSettings(askedFor(state.trace));

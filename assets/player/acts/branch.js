@@ -33,12 +33,14 @@ export const putBack = () => {
 // A branch that was just computed stands at its end; while predicting at the number that was moved, or it would tell the rest.
 export const takeBranch = (message) => {
   if (!message.live) branching.last = message;
-  if (!message.live && state.trace.run_id === branching.pair?.branch.trace.run_id && predicting.on) noteReached(startOfBranch(message.trace) ?? 0);
+  if (!message.live && state.trace.run_id === branching.pair?.branch.trace.run_id && predicting.on)
+    noteReached(startOfBranch(message.trace) ?? 0);
 };
 
 const startOfBranch = (trace) => {
-  const [step, position, purpose] = trace.settings.overrides.find((each) => !branching.parent.trace.settings.overrides.some((old) => String(old) === String(each)))
-    ?? trace.settings.overrides.at(-1);
+  const { overrides } = trace.settings;
+  const old = branching.parent.trace.settings.overrides.map(String);
+  const [step, position, purpose] = overrides.find((each) => !old.includes(String(each))) ?? overrides.at(-1);
   return indexOfBeat(state.clock, beatOfMove({ step, position, purpose }));
 };
 
@@ -47,7 +49,8 @@ const startOfBranch = (trace) => {
 const refuseRun = (event) => {
   event.preventDefault();
   event.stopImmediatePropagation();
-  branching.notice = `${capital(branching.busy)} is being computed: wait for its end or press Stop, then Run. The controls stay as they are.`;
+  const busy = `${capital(branching.busy)} is being computed`;
+  branching.notice = `${busy}: wait for its end or press Stop, then Run. The controls stay as they are.`;
   if (state.trace) tell('line');
   part('aloud').textContent = branching.notice;
 };
@@ -88,7 +91,8 @@ const isAt = (trace, { step, position, purpose }) => {
 
 // The link's next change is put in its place, ready to be run; the branch that comes of it gets the one after.
 export const proposeLinked = () => {
-  if (following.changes.length === 0 || state.live || !(following.parent === null ? isLinked() : state.trace.parent === following.parent)) return;
+  const isTheirs = () => (following.parent === null ? isLinked() : state.trace.parent === following.parent);
+  if (following.changes.length === 0 || state.live || !isTheirs()) return;
   const [change, ...later] = following.changes;
   following.changes = later;
   if (!isAt(state.trace, change)) {

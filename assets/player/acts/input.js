@@ -75,12 +75,15 @@ const escape = () => {
   else endCaptions();
 };
 
-const typing = (target) => target.closest?.('input, textarea, select, [contenteditable], [role="listbox"], [role="slider"]:not([data-part="skyline"]), dialog');
+const typing = (target) =>
+  target.closest?.('input, textarea, select, [contenteditable], [role="listbox"], [role="slider"]:not([data-part="skyline"]), dialog');
 
-const ownsKey = (target, key) => (key === ' ' || key === 'Enter') && target.closest?.('button, a, summary, [role="button"], [role="gridcell"]');
+const ownsKey = (target, key) =>
+  (key === ' ' || key === 'Enter') && target.closest?.('button, a, summary, [role="button"], [role="gridcell"]');
 
 const pressKey = (event) => {
-  if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || root().offsetParent === null || typing(event.target) || ownsKey(event.target, event.key)) return;
+  const isTheirs = event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey;
+  if (isTheirs || root().offsetParent === null || typing(event.target) || ownsKey(event.target, event.key)) return;
   const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (!act || state.trace === null) return;
   event.preventDefault();
@@ -117,7 +120,9 @@ const focusRow = (node, direction) => {
 
 const goToToken = (node) => {
   const { step, position, state: kind } = node.dataset;
-  const cell = cellsOf(stepOf(Number(step))).find((each) => each.position === Number(position) && (each.state === kind || !isFinal(each)));
+  const cell = cellsOf(stepOf(Number(step))).find(
+    (each) => each.position === Number(position) && (each.state === kind || !isFinal(each)),
+  );
   if (kind === 'ghost' || kind === 'struck') choose(cell);
   else moveToCell(cell);
 };

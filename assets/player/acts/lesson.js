@@ -8,8 +8,20 @@ import { isStandalone } from '../state/modes.js';
 import { currentBeat, hasBeats } from '../state/state.js';
 import { make } from '../draw/dom.js';
 
-const LESSON_CONTROLS = { recorded: 'Recorded runs', prompt: 'Prompt', k: 'K', temperature: 'Temperature', pair: 'Pair', draft: 'Draft', top_k: 'Top-k',
-  top_p: 'Top-p', max_new_tokens: 'New tokens', seed: 'Seed', chat: 'Template', agreement: 'Toy’s agreement' };
+const LESSON_CONTROLS = {
+  recorded: 'Recorded runs',
+  prompt: 'Prompt',
+  k: 'K',
+  temperature: 'Temperature',
+  pair: 'Pair',
+  draft: 'Draft',
+  top_k: 'Top-k',
+  top_p: 'Top-p',
+  max_new_tokens: 'New tokens',
+  seed: 'Seed',
+  chat: 'Template',
+  agreement: 'Toy’s agreement',
+};
 
 const UNDER_MORE = ['pair', 'draft', 'top_k', 'top_p', 'max_new_tokens', 'seed', 'chat', 'agreement'];
 
@@ -17,7 +29,9 @@ const WAYS = { show: 'show', lock: 'lock', hide: 'hide' };
 
 // --- a student's side: hidden controls are gone, locked ones are marked; it is the server that disables these
 
-const markOf = (name) => `#${name}::before { content: "locked"; position: absolute; right: 2px; top: 100%; font: 12px/12px system-ui, sans-serif; color: var(--sv-soft); }`;
+const MARK = 'content: "locked"; position: absolute; right: 2px; top: 100%; font: 12px/12px system-ui, sans-serif; color: var(--sv-soft);';
+
+const markOf = (name) => `#${name}::before { ${MARK} }`;
 
 const lessonRules = () => {
   const known = Object.keys(LESSON_CONTROLS);
@@ -39,22 +53,40 @@ export const followLesson = () => {
 export const lessons = { rows: [] };
 
 export const drawLocks = () => {
-  part('locks').replaceChildren(...Object.entries(LESSON_CONTROLS).map(([name, words]) => {
-    const choice = make('select', '', ...Object.entries(WAYS).map(([value, text]) => { const node = make('option', '', text); node.value = value; return node; }));
-    choice.dataset.control = name;
-    if (linkedNames('lock', [name]).length) choice.value = 'lock';
-    if (linkedNames('hide', [name]).length) choice.value = 'hide';
-    return make('label', '', make('span', '', words), choice);
-  }));
+  part('locks').replaceChildren(
+    ...Object.entries(LESSON_CONTROLS).map(([name, words]) => {
+      const choice = make('select', '',
+        ...Object.entries(WAYS).map(([value, text]) => {
+          const node = make('option', '', text);
+          node.value = value;
+          return node;
+        }),
+      );
+      choice.dataset.control = name;
+      if (linkedNames('lock', [name]).length) choice.value = 'lock';
+      if (linkedNames('hide', [name]).length) choice.value = 'hide';
+      return make('label', '', make('span', '', words), choice);
+    }),
+  );
   part('task').value = linkedTask();
 };
 
-const controlsThat = (way) => [...part('locks').querySelectorAll('select')].filter((node) => node.value === way).map((node) => node.dataset.control).join(',');
+const controlsThat = (way) =>
+  [...part('locks').querySelectorAll('select')]
+    .filter((node) => node.value === way)
+    .map((node) => node.dataset.control)
+    .join(',');
 
 const lessonLink = () => {
   const query = new URLSearchParams(linkOf());
-  const said = { task: cutText(part('task').value, TASK_LENGTH), label: cutText(part('label').value, LABEL_LENGTH), lock: controlsThat('lock'), hide: controlsThat('hide'),
-    predict: part('predict-first').checked ? '1' : '', present: '' };
+  const said = {
+    task: cutText(part('task').value, TASK_LENGTH),
+    label: cutText(part('label').value, LABEL_LENGTH),
+    lock: controlsThat('lock'),
+    hide: controlsThat('hide'),
+    predict: part('predict-first').checked ? '1' : '',
+    present: '',
+  };
   Object.entries(said).forEach(([name, value]) => (value ? query.set(name, value) : query.delete(name)));
   return fullLink(`?${query}`);
 };
@@ -64,8 +96,11 @@ const lessonTitle = (task, i) => task || `Lesson ${i + 1}`;
 // Nothing in a title may end its link, its cell or its line, or be taken for markup.
 const plainMarkdown = (text) => text.replace(/[\\`*_{}[\]()#+!|<>~&]/g, (sign) => `\\${sign}`);
 
-export const asMarkdown = (rows) => ['| # | lesson |', '| --- | --- |', ...rows.map(({ task, link }, i) => (
-  `| ${i + 1} | [${plainMarkdown(lessonTitle(task, i))}](${link.replace(/[()|<>\\]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)}) |`))].join('\n');
+const plainLink = (link) => link.replace(/[()|<>\\]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+
+const markdownRow = ({ task, link }, i) => `| ${i + 1} | [${plainMarkdown(lessonTitle(task, i))}](${plainLink(link)}) |`;
+
+export const asMarkdown = (rows) => ['| # | lesson |', '| --- | --- |', ...rows.map(markdownRow)].join('\n');
 
 const removeButton = (i) => {
   const node = make('button', '', 'Remove');
@@ -82,7 +117,9 @@ const rowNodeOf = ({ task, link }, i) => {
 
 export const drawLessons = () => {
   part('count').textContent = `${Array.from(part('task').value).length} of ${TASK_LENGTH} characters`;
-  part('starts').textContent = hasBeats() ? `Starts here: step ${currentBeat().step}, ${beatWords(currentBeat())}.` : 'Starts with the controls as they were for this run.';
+  part('starts').textContent = hasBeats()
+    ? `Starts here: step ${currentBeat().step}, ${beatWords(currentBeat())}.`
+    : 'Starts with the controls as they were for this run.';
   part('lessons').replaceChildren(...lessons.rows.map(rowNodeOf));
   part('list-buttons').hidden = lessons.rows.length === 0;
 };

@@ -10,9 +10,13 @@ import { setPresenting } from './present.js';
 const sheet = { from: null, behind: [] };
 
 // Everything on the page that lies beside the way from the body down to a node, but for what is spoken.
-const besides = (node) => (node === document.body ? [] : [
-  ...[...node.parentElement.children].filter((each) => each !== node && each !== part('backdrop') && each !== part('aloud')), ...besides(node.parentElement),
-]);
+const besides = (node) =>
+  node === document.body
+    ? []
+    : [
+        ...[...node.parentElement.children].filter((each) => each !== node && each !== part('backdrop') && each !== part('aloud')),
+        ...besides(node.parentElement),
+      ];
 
 const isSheetOpen = () => root().dataset.sheet === 'open';
 

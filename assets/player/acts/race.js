@@ -20,12 +20,23 @@ export const noteRace = (message) => {
 
 // --- the two lanes
 
-const LANE_TITLES = { plain: ['plain loop', 'one target pass a token'], speculative: ['speculative', 'a draft, then one target pass a step'] };
+const LANE_TITLES = {
+  plain: ['plain loop', 'one target pass a token'],
+  speculative: ['speculative', 'a draft, then one target pass a step'],
+};
 
 const raceLane = (name) => {
   const [title, about] = LANE_TITLES[name];
-  const lane = make('section', 'sv-race-lane', make('header', '', make('h3', '', title), make('span', 'sv-race-about', about), make('b', 'sv-race-count'), make('span', 'sv-race-end')),
-    make('div', 'sv-race-bar', make('i')), make('div', 'sv-race-text'));
+  const lane = make('section', 'sv-race-lane',
+    make('header', '',
+      make('h3', '', title),
+      make('span', 'sv-race-about', about),
+      make('b', 'sv-race-count'),
+      make('span', 'sv-race-end'),
+    ),
+    make('div', 'sv-race-bar', make('i')),
+    make('div', 'sv-race-text'),
+  );
   lane.dataset.lane = name;
   return lane;
 };
@@ -48,23 +59,35 @@ let raceLanes = [];
 
 const raceEnd = () => Math.max(...raceLanes.map((lane) => lane.end));
 
+const endOfLane = ({ name, events, end, total }) => {
+  const passes = count(events.length, 'target pass', 'target passes');
+  const perPass = (total / Math.max(1, events.length)).toFixed(2);
+  return `${name === 'plain' && racing.stopped ? 'stopped' : 'done'} in ${seconds(end)} · ${passes} · ${perPass} tokens a pass`;
+};
+
 const drawRaceLane = (lane, at, most) => {
   const node = part('race').querySelector(`[data-lane="${lane.name}"]`);
   const done = lane.events.filter((event) => event.at <= at);
   const there = tokensIn(done);
   const over = at >= lane.end;
   node.querySelector('.sv-race-count').textContent = count(there, 'token', 'tokens');
-  node.querySelector('.sv-race-end').textContent = over ? `${lane.name === 'plain' && racing.stopped ? 'stopped' : 'done'} in ${seconds(lane.end)} · ${count(lane.events.length, 'target pass', 'target passes')} · ${(lane.total / Math.max(1, lane.events.length)).toFixed(2)} tokens a pass` : '';
+  node.querySelector('.sv-race-end').textContent = over ? endOfLane(lane) : '';
   node.querySelector('.sv-race-bar i').style.width = `${(100 * there) / most}%`;
   const text = node.querySelector('.sv-race-text');
-  putInOrder(text, lane.tokens.filter((token) => token.at <= at).map((token) => token.node));
+  putInOrder(
+    text,
+    lane.tokens.filter((token) => token.at <= at).map((token) => token.node),
+  );
   text.scrollTop = text.scrollHeight;
 };
 
 const drawRaceVerdict = (place) => {
   const f = raceFigures(state.trace, state.figures, racing.ms);
   const note = racing.stopped ? 'The plain loop was stopped before its end: its tokens up to there are compared.' : null;
-  place.replaceChildren(make('p', 'sv-race-verdict', verdictOfRace(f)), ...[note, ...reasonsOfRace(state.trace, f)].filter(Boolean).map((line) => make('p', '', line)));
+  place.replaceChildren(
+    make('p', 'sv-race-verdict', verdictOfRace(f)),
+    ...[note, ...reasonsOfRace(state.trace, f)].filter(Boolean).map((line) => make('p', '', line)),
+  );
 };
 
 const drawRaceAt = (at) => {
@@ -126,20 +149,29 @@ const drawRaceButtons = () => {
   const place = part('race').querySelector('.sv-race-buttons');
   const play = place.querySelector('[data-race="play"]');
   if (play) play.textContent = raceRuns() ? 'Pause' : 'Play';
-  place.querySelectorAll('[data-slow]').forEach((node) => node.setAttribute('aria-pressed', String(Number(node.dataset.slow) === racing.slow)));
+  place
+    .querySelectorAll('[data-slow]')
+    .forEach((node) => node.setAttribute('aria-pressed', String(Number(node.dataset.slow) === racing.slow)));
 };
 
 const raceButtons = () => {
-  const speeds = make('div', 'sv-race-speeds', ...Object.entries(SLOWNESS).map(([slow, text]) => {
-    const node = raceButton(text, 'slow');
-    node.dataset.slow = slow;
-    return node;
-  }));
+  const speeds = make('div', 'sv-race-speeds',
+    ...Object.entries(SLOWNESS).map(([slow, text]) => {
+      const node = raceButton(text, 'slow');
+      node.dataset.slow = slow;
+      return node;
+    }),
+  );
   speeds.setAttribute('role', 'group');
   speeds.setAttribute('aria-label', 'speed');
   const moving = wantsStillness() ? [] : [raceButton('Play', 'play', 'play and stop (Space)'), speeds];
-  return make('div', 'sv-race-buttons', ...moving, raceButton('◀', 'back', 'a token or a step back (←)'), raceButton('▶', 'forward', 'a token or a step on (→)'),
-    raceButton('To the finish', 'end', 'to the finish (End)'), raceButton('Close', 'close', 'close (Esc)'));
+  return make('div', 'sv-race-buttons',
+    ...moving,
+    raceButton('◀', 'back', 'a token or a step back (←)'),
+    raceButton('▶', 'forward', 'a token or a step on (→)'),
+    raceButton('To the finish', 'end', 'to the finish (End)'),
+    raceButton('Close', 'close', 'close (Esc)'),
+  );
 };
 
 const RACE_ACTS = {
@@ -157,8 +189,17 @@ export const openRace = () => {
   if (!hasRace() || isPredicting()) return;
   stopPlaying();
   raceLanes = laneData();
-  const where = make('p', 'sv-race-note', `The same settings, on ${state.trace.machine || 'this machine'}: run one after the other, because they share it, and replayed on one clock.`);
-  part('race').replaceChildren(make('header', 'sv-race-head', make('h2', '', 'Race'), where, make('b', 'sv-race-clock')), raceLane('plain'), raceLane('speculative'), make('div', 'sv-race-why'), raceButtons());
+  const where = make('p', 'sv-race-note',
+    `The same settings, on ${state.trace.machine || 'this machine'}: `,
+    'run one after the other, because they share it, and replayed on one clock.',
+  );
+  part('race').replaceChildren(
+    make('header', 'sv-race-head', make('h2', '', 'Race'), where, make('b', 'sv-race-clock')),
+    raceLane('plain'),
+    raceLane('speculative'),
+    make('div', 'sv-race-why'),
+    raceButtons(),
+  );
   part('race').querySelector('.sv-race-why').setAttribute('role', 'status');
   racing.timer = null;
   if (!part('race').open) part('race').showModal();

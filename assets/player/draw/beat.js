@@ -20,17 +20,25 @@ import { drawSpeed, drawSpeedLine, markChart } from './speed.js';
 import { drawStepClock } from './stepclock.js';
 import { drawWhere, sayBeat } from './transport.js';
 
+// Up to which kind of beat a cell may be told: all of it in an earlier step, as far as the beat has got in the present one.
+const toldOf = (step, chosen) => {
+  const cell = cellsOf(step).find((each) => sameCell(each, chosen));
+  const view = step.step < currentBeat().step ? viewOf(step, beatsOfStep(step).at(-1)) : currentView();
+  return kindShown(cell, kindOf(step, view, cell));
+};
+
 export const drawInspected = () => {
   const cell = shownCell();
-  shareSpot(cell && { step: cell.step, position: cell.position, state: cell.state });
+  const spot = cell && { step: cell.step, position: cell.position, state: cell.state };
+  shareSpot(spot);
   const step = cell && stepOf(cell.step);
-  const known = cell && kindOf(step, cell.step < currentBeat().step ? viewOf(step, beatsOfStep(step).at(-1)) : currentView(), cellsOf(step).find((each) => sameCell(each, cell)));
   const trace = { ...state.trace, steps: state.trace.steps.map((each) => (each.step === step?.step ? step : each)) };
-  drawInspector(part('details'), trace, cell && { step: cell.step, position: cell.position, state: cell.state }, cell && kindShown(cellsOf(step).find((each) => sameCell(each, cell)), known));
+  drawInspector(part('details'), trace, spot, cell && toldOf(step, cell));
   root().querySelectorAll('.sv-chosen').forEach((node) => node.classList.remove('sv-chosen'));
   if (!cell) return;
   root().querySelectorAll(`[data-step="${cell.step}"][data-position="${cell.position}"]`).forEach((node) => {
-    if (isFinal(cell) === 'final' in node.dataset || node.classList.contains('sv-out')) node.classList.toggle('sv-chosen', isNodeOf(node, cell));
+    const isOfKind = isFinal(cell) === 'final' in node.dataset || node.classList.contains('sv-out');
+    if (isOfKind) node.classList.toggle('sv-chosen', isNodeOf(node, cell));
   });
 };
 
@@ -101,14 +109,17 @@ export const drawWithoutSteps = () => {
 };
 
 // A beat in words, but for what is being asked at it.
-export const sayNow = () => [isAsking() ? '' : sayBeat(state.trace, currentStep(), currentBeat()), sayPrediction(), sayEnd()].join(' ').trim();
+export const sayNow = () =>
+  [isAsking() ? '' : sayBeat(state.trace, currentStep(), currentBeat()), sayPrediction(), sayEnd()].join(' ').trim();
 
 // --- what predicting keeps back ---------------------------------------------------------------------------------------------
 
-export const drawSkylineNow = () => drawSkyline(part('skyline'), state.trace, isPredicting() && hasBeats() ? state.clock.beats[game().reached].step : null);
+export const drawSkylineNow = () =>
+  drawSkyline(part('skyline'), state.trace, isPredicting() && hasBeats() ? state.clock.beats[game().reached].step : null);
 
 export const drawFigures = () => {
-  if (isPredicting()) part('speed').replaceChildren(make('p', 'sv-hint', 'The figures of the whole run come at its end, or when you stop predicting.'));
+  if (isPredicting())
+    part('speed').replaceChildren(make('p', 'sv-hint', 'The figures of the whole run come at its end, or when you stop predicting.'));
   else drawSpeed(part('speed'), state.trace, state.figures);
 };
 

@@ -39,8 +39,15 @@ const forkLine = (name, trace, from, to) => {
 
 const sharedLine = (trace, to, note) => {
   const from = Math.max(0, to - SHARED_TOKENS);
-  return make('div', 'sv-shared', make('span', 'sv-fork-name', 'both'), make('div', 'sv-forked', make('span', 'sv-prompt', `${trace.prompt.text} `), from > 0 ? '… ' : null,
-    ...tokenRun(trace, from, to), note));
+  return make('div', 'sv-shared',
+    make('span', 'sv-fork-name', 'both'),
+    make('div', 'sv-forked',
+      make('span', 'sv-prompt', `${trace.prompt.text} `),
+      from > 0 ? '… ' : null,
+      ...tokenRun(trace, from, to),
+      note,
+    ),
+  );
 };
 
 // Takes the ribbon's place while a branch is compared: the shared beginning once, then both ends, the first difference boxed.
@@ -56,7 +63,11 @@ export const drawComparison = (place, ribbon, length) => {
   const from = fork ?? Math.min(ours.length, theirs.length);
   const [ourEnd, theirEnd] = [revealedOf(original, length), revealedOf(branch, length)];
   const same = fork === null && !state.live && atEnd() ? make('b', '', ' both write the same') : null;
-  place.replaceChildren(sharedLine(state.trace, Math.min(from, length), same), forkLine('original', original, from, ourEnd), forkLine('branch', branch, from, theirEnd));
+  place.replaceChildren(
+    sharedLine(state.trace, Math.min(from, length), same),
+    forkLine('original', original, from, ourEnd),
+    forkLine('branch', branch, from, theirEnd),
+  );
   // In view is what came last; once all is there, the difference.
   place.querySelectorAll('.sv-forked').forEach((node, i) => {
     const whole = i > 0 && atEnd() && !state.live;

@@ -17,6 +17,9 @@ export const drawControls = () => {
     const was = change && (WITHOUT_VALUE.includes(name) ? 'changed' : `was ${change.was}`);
     setStyleText(`--was-${name}`, was ?? null);
   });
-  setStyleText('--run-with', changed.length === 0 ? null : `\u00a0with ${changed.length === 1 ? changeWords(changed[0]) : `${changed.length} changes`}`);
+  setStyleText(
+    '--run-with',
+    changed.length === 0 ? null : `\u00a0with ${changed.length === 1 ? changeWords(changed[0]) : `${changed.length} changes`}`,
+  );
   document.body.classList.toggle('sv-changed', changed.length > 0);
 };

@@ -21,26 +21,38 @@ const passesWords = (tokens, passes) => {
   return tokens === passes ? `${counted}: as many as without a draft.` : `${counted} instead of ${tokens}.`;
 };
 
-const EARLY = { end: 'It ended with the end token.', context: 'It stopped there: the context is full.', stopped: 'It was stopped by hand.', error: 'It was stopped by an error.' };
+const EARLY = {
+  end: 'It ended with the end token.',
+  context: 'It stopped there: the context is full.',
+  stopped: 'It was stopped by hand.',
+  error: 'It was stopped by an error.',
+};
 
 // What the run gave, in sentences.
 export const endWords = (trace) => {
   const { tokens, target_passes: passes } = trace.steps.at(-1).totals;
   const best = bestStep(trace);
-  return [passesWords(tokens, passes), best === null ? null : `Best step: ${best}.`, trace.settings.k === 0 ? 'Nothing was drafted: K is 0.' : null, EARLY[trace.stop]]
-    .filter(Boolean);
+  return [
+    passesWords(tokens, passes), best === null ? null : `Best step: ${best}.`,
+    trace.settings.k === 0 ? 'Nothing was drafted: K is 0.' : null, EARLY[trace.stop],
+  ].filter(Boolean);
 };
 
 // The speed, where it was measured or can be modelled; otherwise nothing.
 export const speedWords = (trace, figures) => {
   if (!figures || trace.settings.pair === 'toy') return null;
-  if (figures.speedup_measured !== null) return `Measured${trace.machine ? ` on ${trace.machine}` : ''}: ${times(figures.speedup_measured)}, ${comparedWithOne(figures.speedup_measured)}.`;
-  return figures.speedup_modelled === null ? null : `From the pair’s timings: ${times(figures.speedup_modelled)}, ${comparedWithOne(figures.speedup_modelled)}.`;
+  const { speedup_measured: measured, speedup_modelled: modelled } = figures;
+  const said = (speedup) => `${times(speedup)}, ${comparedWithOne(speedup)}.`;
+  if (measured !== null) return `Measured${trace.machine ? ` on ${trace.machine}` : ''}: ${said(measured)}`;
+  return modelled === null ? null : `From the pair’s timings: ${said(modelled)}`;
 };
 
 const predictedWords = () => {
   const [called, guessed] = [score(), guesses()];
-  const words = [called.all ? scoreWords(called, wayOfCalls() === 'same') : null, guessed.length ? distanceWords(guessed) : null].filter(Boolean);
+  const words = [
+    called.all ? scoreWords(called, wayOfCalls() === 'same') : null,
+    guessed.length ? distanceWords(guessed) : null,
+  ].filter(Boolean);
   return predicting.on && words.length ? `Your calls: ${words.join(' ')}` : null;
 };
 
@@ -48,7 +60,8 @@ const atTheEnd = () => hasBeats() && atEnd() && !state.live;
 
 export const isCardShown = () => atTheEnd() && !endcard.closed;
 
-export const sayEnd = () => (isCardShown() ? [...endWords(state.trace), predictedWords(), speedWords(state.trace, state.figures)].filter(Boolean).join(' ') : '');
+export const sayEnd = () =>
+  isCardShown() ? [...endWords(state.trace), predictedWords(), speedWords(state.trace, state.figures)].filter(Boolean).join(' ') : '';
 
 const cardButton = (does, ...children) => pressable('', 'do', does, ...children);
 

@@ -91,7 +91,12 @@ const compactCell = (trace, cell) => {
 
 // A cell too far from the coin to be large, in Present.
 const chip = (trace, cell, stage) => {
-  const node = cellNode(trace, cell, stage, stage === 'empty' ? make('span', 'sv-slot', String(cell.position)) : headOf(trace, cell, stage));
+  const node = cellNode(
+    trace,
+    cell,
+    stage,
+    stage === 'empty' ? make('span', 'sv-slot', String(cell.position)) : headOf(trace, cell, stage),
+  );
   node.tabIndex = 0;
   return node;
 };
@@ -138,7 +143,11 @@ const presentation = (node) => {
 };
 
 const rowNode = (className, step, label, drafts, finals) => {
-  const row = make('div', className, label, presentation(make('div', 'sv-drafts', ...drafts)), presentation(make('div', 'sv-finals', ...finals)));
+  const row = make('div', className,
+    label,
+    presentation(make('div', 'sv-drafts', ...drafts)),
+    presentation(make('div', 'sv-finals', ...finals)),
+  );
   row.setAttribute('role', 'row');
   row.setAttribute('aria-rowindex', step.step);
   row.dataset.row = step.step;
@@ -155,14 +164,22 @@ const compactStep = (trace, step) => {
 
 // `focus` is the position that the beat is about.
 export const openStep = (trace, step, view, focus) => {
-  const cells = cellsOf(step).filter((cell) => !isFinal(cell)).map((cell) => ({ ...cell, pass: step.drafts[cell.position - 1].p }));
+  const cells = cellsOf(step)
+    .filter((cell) => !isFinal(cell))
+    .map((cell) => ({ ...cell, pass: step.drafts[cell.position - 1].p }));
   const big = cells.filter((cell) => isBig(step, focus, cell.position));
   const drafts = big.map((cell) => openCell(trace, cell, stageShown(step, view, cell)));
   const finals = view.drawn ? finalsOf(step).map((cell) => openCell(trace, cell, 'decided')) : [finalSlot(step, view)];
   const nothingDue = view.walked && !step.final && !view.drawn;
   const inChips = isPresenting() && trace.settings.k > BIG_CELLS;
   const [list, last] = isPhone() ? asList(step, view, drafts, finals) : [drafts, finals];
-  const row = rowNode('sv-step sv-open', step, rowLabel(step, null), [...list, inChips ? null : fewerNote(trace, step)], nothingDue ? [noFinal()] : last);
+  const row = rowNode(
+    'sv-step sv-open',
+    step,
+    rowLabel(step, null),
+    [...list, inChips ? null : fewerNote(trace, step)],
+    nothingDue ? [noFinal()] : last,
+  );
   if (inChips) row.append(chips(trace, step, view, cells, big));
   row.toggleAttribute('data-wrapped', trace.settings.k > lineLength());
   if (view.verified) row.append(passBracket(step));
@@ -170,7 +187,8 @@ export const openStep = (trace, step, view, focus) => {
   return row;
 };
 
-const passBracket = (step) => presentation(make('div', 'sv-bracket', make('span', '', `one target pass, ${count(step.k + 1, 'row', 'rows')} of p`)));
+const passBracket = (step) =>
+  presentation(make('div', 'sv-bracket', make('span', '', `one target pass, ${count(step.k + 1, 'row', 'rows')} of p`)));
 
 const connector = (trace, step, shown) => {
   const at = shown.findIndex((cell) => cell.state === 'rejected');
@@ -240,8 +258,11 @@ const legendKey = (cellState, { glyph, many }) => {
 
 export const drawLegend = (place, counts) => {
   const kinds = counts.alone ? { ...STATES, alone: ALONE } : STATES;
-  if (place.children.length !== Object.keys(kinds).length) place.replaceChildren(...Object.entries(kinds).map(([name, kind]) => legendKey(name, kind)));
-  [...place.children].forEach((node) => { node.querySelector('b').textContent = counts[node.dataset.next]; });
+  if (place.children.length !== Object.keys(kinds).length)
+    place.replaceChildren(...Object.entries(kinds).map(([name, kind]) => legendKey(name, kind)));
+  [...place.children].forEach((node) => {
+    node.querySelector('b').textContent = counts[node.dataset.next];
+  });
 };
 
 // The replacement stands under the row that it replaces; a bonus, and what is not drawn yet, at the end.

@@ -32,7 +32,8 @@ const titleOf = (trace, settled) => {
   const draft = DRAFT_KINDS[settings.draft.kind] ?? settings.draft.name;
   const where = weights?.target ? ` · ${weights.target.dtype} on ${weights.target.device}` : '';
   const stop = settled ? ` · ${WHY_STOPPED[trace.stop]}` : '';
-  return `${settings.pair} with ${draft} as draft · K ${settings.k} · temperature ${settings.temperature} · seed ${settings.seed}${where}${stop}`;
+  const { pair, k, temperature, seed } = settings;
+  return `${pair} with ${draft} as draft · K ${k} · temperature ${temperature} · seed ${seed}${where}${stop}`;
 };
 
 const endButton = () => {

@@ -30,8 +30,10 @@ const isBranchElsewhere = () => state.trace !== null && (state.trace.settings.ov
 // What there is to say about the link's run and ours; nothing while the link is about another run, or answers are kept back.
 const printNote = () => {
   const asked = linked('fp');
-  if (asked === null || isBranchElsewhere() || state.live || state.recorded || !state.fingerprint || isPredicting() || !isLinked()) return null;
-  if (!FINGERPRINT.test(asked)) return ['The link’s fingerprint is broken, so this run can’t be compared with the one that the link was made from.'];
+  if (asked === null || isBranchElsewhere() || state.live || state.recorded || !state.fingerprint || isPredicting() || !isLinked())
+    return null;
+  if (!FINGERPRINT.test(asked))
+    return ['The link’s fingerprint is broken, so this run can’t be compared with the one that the link was made from.'];
   const parting = partingWords(state.fingerprint, asked);
   return parting && [`This machine’s run differs from the link’s ${parting} (${whyOther(state.trace)}).`, ...recordedLink(asked)];
 };

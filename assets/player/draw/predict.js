@@ -26,18 +26,26 @@ const questionParts = (asked) => {
 
 const textOfParts = (parts) => parts.map((each) => (typeof each === 'string' ? each : each.textContent)).join('');
 
-const howToAnswer = (asked) => (asked.way === 'chance' ? '' : ` ${ANSWERS[asked.way].map(([, word, key]) => `${key}: ${word}`).join(', ')}.`);
+const howToAnswer = (asked) =>
+  asked.way === 'chance' ? '' : ` ${ANSWERS[asked.way].map(([, word, key]) => `${key}: ${word}`).join(', ')}.`;
 
-const answerButtons = (asked) => ANSWERS[asked.way].map(([call, word, key]) => pressable('sv-answer', 'call', call, word, make('kbd', '', key)));
+const answerButtons = (asked) =>
+  ANSWERS[asked.way].map(([call, word, key]) => pressable('sv-answer', 'call', call, word, make('kbd', '', key)));
 
 const guessParts = () => {
   const range = Object.assign(make('input', 'sv-guess'), { type: 'range', min: 0, max: 100, step: 1, value: 50 });
   range.setAttribute('aria-label', 'the chance in per cent');
   const button = pressable('sv-answer', 'guess', '', 'say 50 %');
-  const slid = () => { button.textContent = `say ${range.value} %`; range.setAttribute('aria-valuetext', `${range.value} %`); };
+  const slid = () => {
+    button.textContent = `say ${range.value} %`;
+    range.setAttribute('aria-valuetext', `${range.value} %`);
+  };
   range.addEventListener('input', slid);
   slid();
-  return [make('label', 'sv-guessing', range, make('span', '', make('i', '', '0 %'), make('i', '', '50 %'), make('i', '', '100 %'))), button];
+  return [
+    make('label', 'sv-guessing', range, make('span', '', make('i', '', '0 %'), make('i', '', '50 %'), make('i', '', '100 %'))),
+    button,
+  ];
 };
 
 const digitParts = () => {
@@ -71,7 +79,8 @@ const classWords = (key) => `${coinSaid(draftAt(key).draft, game().coins.get(key
 const runWords = (key) => {
   const { draft } = draftAt(key);
   const kept = draft.state === 'accepted';
-  if (isGreedy(state.trace)) return kept ? 'It is the target’s first choice too: kept.' : 'The target’s first choice is another one: rejected.';
+  if (isGreedy(state.trace))
+    return kept ? 'It is the target’s first choice too: kept.' : 'The target’s first choice is another one: rejected.';
   return state.trace.settings.fault ? `It was ${kept ? 'kept' : 'rejected'}.` : `${coinSaid(draft, draft.coin, 'Coin')}.`;
 };
 
@@ -95,7 +104,8 @@ const toldWords = (beat) => {
 };
 
 const idleWords = () => {
-  if (!state.live && !state.clock.beats.some((beat) => beat.kind === 'threshold')) return 'Nothing is drafted in this run: there is nothing to predict.';
+  if (!state.live && !state.clock.beats.some((beat) => beat.kind === 'threshold'))
+    return 'Nothing is drafted in this run: there is nothing to predict.';
   if (nextQuestion() === null) return state.live ? 'The next step is being made.' : 'No more questions in this run.';
   return 'Play, or a beat on: it stops at the next question.';
 };
@@ -108,7 +118,8 @@ const panelWords = () => {
   return beat.kind === 'coin' || (beat.kind === 'threshold' && isAnswered(keyOfBeat(beat))) ? toldWords(beat) : ['', idleWords()];
 };
 
-const scoreLine = () => (predicting.way === 'chance' && wayOfCalls() === 'verdict' ? distanceWords(guesses()) : scoreWords(score(), wayOfCalls() === 'same'));
+const scoreLine = () =>
+  predicting.way === 'chance' && wayOfCalls() === 'verdict' ? distanceWords(guesses()) : scoreWords(score(), wayOfCalls() === 'same');
 
 // What "predict first" adds to what a beat says aloud.
 export const sayPrediction = () => {
@@ -117,7 +128,8 @@ export const sayPrediction = () => {
   if (asked?.open) return `${textOfParts(questionParts(asked))}${howToAnswer(asked)} ${predicting.notice}`;
   if (asked) return `${panelWords().join(' ')} ${predicting.notice}`;
   const beat = currentBeat();
-  return `${beat.kind === 'coin' ? `${calledWords(keyOfBeat(beat))} ${wentOnWords(keyOfBeat(beat))} ${scoreLine()}` : ''} ${predicting.notice}`;
+  const told = beat.kind === 'coin' ? `${calledWords(keyOfBeat(beat))} ${wentOnWords(keyOfBeat(beat))} ${scoreLine()}` : '';
+  return `${told} ${predicting.notice}`;
 };
 
 // --- drawing ----------------------------------------------------------------------------------------------------------------
@@ -138,7 +150,17 @@ const switches = () => {
   return make('div', 'sv-ways', asks, canThrow() ? throws : null);
 };
 
-const panelKey = () => JSON.stringify([state.trace.run_id, currentBeat().name, questionNow(), predicting.way, predicting.classThrows, predicting.notice, panelWords(), scoreLine()]);
+const panelKey = () =>
+  JSON.stringify([
+    state.trace.run_id,
+    currentBeat().name,
+    questionNow(),
+    predicting.way,
+    predicting.classThrows,
+    predicting.notice,
+    panelWords(),
+    scoreLine(),
+  ]);
 
 const drawPanel = (place) => {
   const asked = questionNow();
@@ -146,7 +168,11 @@ const drawPanel = (place) => {
   const text = asked?.open ? questionParts(asked) : [make('b', '', loud), ` ${quiet}`];
   const answers = answerParts(asked);
   const below = predicting.notice ? make('p', 'sv-notice', predicting.notice) : make('p', 'sv-score', scoreLine());
-  place.replaceChildren(make('div', 'sv-asks', make('p', asked?.open ? 'sv-question' : 'sv-answered', ...text), below), make('div', 'sv-answers', ...answers), switches());
+  place.replaceChildren(
+    make('div', 'sv-asks', make('p', asked?.open ? 'sv-question' : 'sv-answered', ...text), below),
+    make('div', 'sv-answers', ...answers),
+    switches(),
+  );
 };
 
 const setField = (field, value) => {

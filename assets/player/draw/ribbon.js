@@ -23,7 +23,8 @@ export const ribbonAt = (output, step, view, beat) => {
   const kept = settled.filter((cell) => output.cells.some((each) => sameCell(each, cell))).length;
   const drafts = cellsOf(step).filter((cell) => !isFinal(cell));
   const struck = beat.kind === 'coin' ? drafts.filter((cell) => cell.position === beat.position && cell.state === 'rejected') : [];
-  const lent = (cell) => cell.by && cell.state === 'accepted' && !output.cells.some((each) => sameCell(each, cell)); // kept by the class's coin, not by the run's
+  // Kept by the class's coin, not by the run's.
+  const lent = (cell) => cell.by && cell.state === 'accepted' && !output.cells.some((each) => sameCell(each, cell));
   const waiting = drafts.filter((cell) => lent(cell) || !['empty', 'decided'].includes(stageOf(step, view, cell.position)));
   return { length: (before < 0 ? output.cells.length : before) + kept, struck, waiting };
 };
@@ -55,7 +56,8 @@ export const drawRibbon = (place, trace, output, at) => {
   const first = Math.max(0, at.length - RIBBON_TOKENS);
   place.toggleAttribute('data-cut', first > 0);
   const wanted = output.cells.slice(first, at.length).map((cell, i) => {
-    if (!ribbonNodes.has(first + i)) ribbonNodes.set(first + i, ribbonToken(cell, output.texts[first + i], nameOf(trace.tokens, cell.id), cell.state));
+    if (!ribbonNodes.has(first + i))
+      ribbonNodes.set(first + i, ribbonToken(cell, output.texts[first + i], nameOf(trace.tokens, cell.id), cell.state));
     return ribbonNodes.get(first + i);
   });
   putInOrder(written, wanted);

@@ -25,8 +25,11 @@ const stepLane = (step, view, scale) => {
     make('span', '', parts.length === 0 ? '' : done ? `${milliseconds(total)}: ${words}` : words));
 };
 
-const plainLane = (plain, tokens, scale) => make('div', 'sv-lane', ...Array.from({ length: tokens }, () => laneOf('sv-lane-plain', plain.ms, scale)),
-  make('span', '', `${count(tokens, 'pass', 'passes')}: ${milliseconds(plain.ms * tokens)}, ${plain.source}`));
+const plainLane = (plain, tokens, scale) =>
+  make('div', 'sv-lane',
+    ...Array.from({ length: tokens }, () => laneOf('sv-lane-plain', plain.ms, scale)),
+    make('span', '', `${count(tokens, 'pass', 'passes')}: ${milliseconds(plain.ms * tokens)}, ${plain.source}`),
+  );
 
 export const drawStepClock = (place, trace, step, view) => {
   place.hidden = trace.settings.pair === 'toy' || !step.ms; // the toy has no forwards to time

@@ -10,7 +10,8 @@ import { make } from './dom.js';
 
 const verdictWords = (cell) => {
   const [coin, bound] = apart(cell.coin, Math.min(1, cell.ratio));
-  return `The ${coinName(cell)} said ${coin}, ${cell.state === 'accepted' ? 'below' : 'not below'} ${bound}: ${cell.state === 'accepted' ? 'kept' : 'rejected'}.`;
+  const [where, verdict] = cell.state === 'accepted' ? ['below', 'kept'] : ['not below', 'rejected'];
+  return `The ${coinName(cell)} said ${coin}, ${where} ${bound}: ${verdict}.`;
 };
 
 const drawWords = (name, cell) => {
@@ -36,7 +37,12 @@ export const sayBeat = (trace, step, beat) => {
 
 export const drawWhere = (place, trace, beat) => {
   const steps = trace.steps.length;
-  place.replaceChildren('step ', make('b', '', String(beat.step)), `${isPredicting() ? '' : ` of ${steps}`}${state.live ? ' …' : ''} · `, make('b', '', beatWords(beat)));
+  place.replaceChildren(
+    'step ',
+    make('b', '', String(beat.step)),
+    `${isPredicting() ? '' : ` of ${steps}`}${state.live ? ' …' : ''} · `,
+    make('b', '', beatWords(beat)),
+  );
 };
 
 export const drawTransport = (place) => {

@@ -6,7 +6,12 @@ export const PAUSES = { slow: 1100, normal: 900, step: 1000 }; // milliseconds a
 
 export const READING = 4200; // milliseconds for a caption
 
-const makeBeat = (step, kind, position = null) => ({ step, kind, position, name: position === null ? `${step}.${kind}` : `${step}.${kind}.${position}` });
+const makeBeat = (step, kind, position = null) => ({
+  step,
+  kind,
+  position,
+  name: position === null ? `${step}.${kind}` : `${step}.${kind}.${position}`,
+});
 
 export const wasExamined = (draft) => draft.coin !== null && draft.state !== 'discarded';
 
@@ -95,12 +100,14 @@ export const stageOf = (step, view, position) => {
   return view.verified ? 'verified' : 'drafted';
 };
 
+const KIND_OF_STAGE = { empty: 'start', drafted: 'draft', verified: 'verify', threshold: 'threshold', decided: 'coin' };
+
 // The kind of beat up to which a cell of a step has been told, as the inspector names it.
 export const kindOf = (step, view, cell) => {
   if (view.drawn) return 'draw';
   if (view.owed) return 'owed';
   if (isFinal(cell)) return view.verified ? 'verify' : 'start';
-  return { empty: 'start', drafted: 'draft', verified: 'verify', threshold: 'threshold', decided: 'coin' }[stageOf(step, view, cell.position)];
+  return KIND_OF_STAGE[stageOf(step, view, cell.position)];
 };
 
 // The cell that a beat is about.
@@ -114,7 +121,8 @@ export const cellOfBeat = (step, beat) => {
 };
 
 // The cells of a step whose fate is on view.
-export const settledCells = (step, view) => cellsOf(step).filter((cell) => (isFinal(cell) ? view.drawn : stageOf(step, view, cell.position) === 'decided'));
+export const settledCells = (step, view) =>
+  cellsOf(step).filter((cell) => (isFinal(cell) ? view.drawn : stageOf(step, view, cell.position) === 'decided'));
 
 // Counts of everything revealed up to a beat, its step as it is shown there. A pass counts once it has been made.
 export const countsAt = (clock, at, step = clock.steps[clock.beats[at].step]) => {
@@ -127,8 +135,11 @@ export const countsAt = (clock, at, step = clock.steps[clock.beats[at].step]) =>
 
 // The beat at which the next cell of a state appears, after a beat; from the start again where none follows.
 export const nextOfState = (clock, at, state) => {
-  const appears = clock.order.flatMap((number) => cellsOf(clock.steps[number]).filter((cell) => (cell.alone ? 'alone' : cell.state) === state)
-    .map((cell) => beatOfCell(clock, cell)));
+  const appears = clock.order.flatMap((number) =>
+    cellsOf(clock.steps[number])
+      .filter((cell) => (cell.alone ? 'alone' : cell.state) === state)
+      .map((cell) => beatOfCell(clock, cell)),
+  );
   return appears.find((index) => index > at) ?? appears[0] ?? null;
 };
 
@@ -159,4 +170,5 @@ const BEAT_WORDS = {
 
 export const beatWords = (beat) => BEAT_WORDS[beat.kind](beat);
 
-export const beatOfMove = ({ step, position, purpose }) => ({ accept: `${step}.coin.${position}`, draft: `${step}.draft.${position}`, final: `${step}.draw` })[purpose];
+export const beatOfMove = ({ step, position, purpose }) =>
+  ({ accept: `${step}.coin.${position}`, draft: `${step}.draft.${position}`, final: `${step}.draw` })[purpose];

@@ -43,7 +43,14 @@ const draftCell = (step, draft, i) => ({
 // The probability that a final token was drawn with.
 const drawnWith = (final) => (final.kind === 'bonus' || final.fallback ? final.p : Math.max(final.p - final.q, 0) / final.mass);
 
-const finalCell = (step, final, position) => ({ ...final, step: step.step, position, state: final.kind, share: drawnWith(final), alone: step.k === 0 });
+const finalCell = (step, final, position) => ({
+  ...final,
+  step: step.step,
+  position,
+  state: final.kind,
+  share: drawnWith(final),
+  alone: step.k === 0,
+});
 
 // The final draw; under a deliberate mistake there may be a second one.
 export const finalsOf = (step) => {

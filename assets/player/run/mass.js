@@ -31,9 +31,14 @@ const restLane = (row, unshown) => {
 export const lanesOf = (row, seen, most, drafting = false) => {
   const tokens = tokensOf(row).sort(byWeight(drafting));
   const first = seen.map((id) => tokens.find((token) => token.id === id)).filter(Boolean);
-  const chosen = [...first.slice(0, 1), ...tokens.filter((token) => !first.includes(token)).slice(0, most - first.length), ...first.slice(1)];
+  const chosen = [
+    ...first.slice(0, 1),
+    ...tokens.filter((token) => !first.includes(token)).slice(0, most - first.length),
+    ...first.slice(1),
+  ];
   const shown = [...chosen.slice(0, 1), ...chosen.slice(1).sort(byWeight(drafting))];
-  return [...shown, restLane(row, tokens.filter((token) => !chosen.includes(token)))];
+  const unshown = tokens.filter((token) => !chosen.includes(token));
+  return [...shown, restLane(row, unshown)];
 };
 
 // The axis fits the tokens; the rest may be cut where it would dwarf them.

@@ -28,9 +28,16 @@ export const raceFigures = (trace, figures, ms) => {
   const plainToken = endOf(plain) / tokensIn(plain);
   const token = endOf(speculative) / tokensIn(speculative);
   return {
-    plainToken, token, ratio: plainToken / token, isShort: Math.min(tokensIn(plain), tokensIn(speculative)) < SHORTEST_RACE,
-    acceptance: figures.acceptance_examined, perPass: figures.tokens_per_pass,
-    step: meanOf(trace.steps, 'step'), draft: meanOf(trace.steps, 'draft'), verify: meanOf(trace.steps, 'verify'), affordable: figures.tokens_per_pass * plainToken,
+    plainToken,
+    token,
+    ratio: plainToken / token,
+    isShort: Math.min(tokensIn(plain), tokensIn(speculative)) < SHORTEST_RACE,
+    acceptance: figures.acceptance_examined,
+    perPass: figures.tokens_per_pass,
+    step: meanOf(trace.steps, 'step'),
+    draft: meanOf(trace.steps, 'draft'),
+    verify: meanOf(trace.steps, 'verify'),
+    affordable: figures.tokens_per_pass * plainToken,
   };
 };
 
@@ -42,10 +49,14 @@ export const verdictOfRace = (f) => {
     : `Speculation loses: ${tokens}, it takes ${((1 / f.ratio - 1) * 100).toFixed(0)} % longer.`;
 };
 
-export const reasonsOfRace = (trace, f) => [
-  f.acceptance === null ? `Nothing was drafted, so a target pass gave ${f.perPass.toFixed(2)} tokens.`
-    : `${f.acceptance.toFixed(2)} of the drafts looked at were kept, so a target pass gave ${f.perPass.toFixed(2)} tokens.`,
-  `A step took ${milliseconds(f.step)}: drafting ${milliseconds(f.draft)}, verification ${milliseconds(f.verify)} against ${milliseconds(f.plainToken)} for the plain loop's one row.`,
-  `For ${f.perPass.toFixed(2)} tokens a step may take ${milliseconds(f.affordable)} before speculation loses.`,
-  trace.settings.pair === 'toy' ? 'The toy has no models: these are the milliseconds of the program around them.' : null,
-].filter(Boolean);
+export const reasonsOfRace = (trace, f) => {
+  const tokens = `${f.perPass.toFixed(2)} tokens`;
+  const drafted = f.acceptance === null ? 'Nothing was drafted' : `${f.acceptance.toFixed(2)} of the drafts looked at were kept`;
+  const [step, draft, verify, plain] = [f.step, f.draft, f.verify, f.plainToken].map(milliseconds);
+  return [
+    `${drafted}, so a target pass gave ${tokens}.`,
+    `A step took ${step}: drafting ${draft}, verification ${verify} against ${plain} for the plain loop's one row.`,
+    `For ${tokens} a step may take ${milliseconds(f.affordable)} before speculation loses.`,
+    trace.settings.pair === 'toy' ? 'The toy has no models: these are the milliseconds of the program around them.' : null,
+  ].filter(Boolean);
+};

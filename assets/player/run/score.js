@@ -21,7 +21,9 @@ export const scoreOf = (calls) => ({
 // At temperature 0 the chance is the answer itself; what is easy there is to always say "same".
 export const scoreWords = (score, greedy) => {
   if (score.all === 0) return 'No call yet.';
-  const easy = greedy ? `always saying “same” would have got ${score.kept}` : `always calling the likelier side would have got ${score.likelier}`;
+  const easy = greedy
+    ? `always saying “same” would have got ${score.kept}`
+    : `always calling the likelier side would have got ${score.likelier}`;
   return `${score.right} of ${score.all} right; ${easy}.`;
 };
 

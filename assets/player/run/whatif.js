@@ -26,12 +26,16 @@ export const coinOutcome = (cell, u) => {
 // The pieces of [0, 1) that a draft's tokens hold. A draft that was never examined names no token but its own.
 export const piecesOfDraft = (row, draft) => {
   const others = row?.q_low ? row.ids.map((id, i) => ({ id, low: row.q_low[i], high: Math.min(1, row.q_low[i] + row.q[i]) })) : [];
-  return [...others.filter((piece) => piece.id !== draft.id && piece.high > piece.low), { id: draft.id, low: draft.low, high: draft.high }]
-    .sort((a, b) => a.low - b.low);
+  return [
+    ...others.filter((piece) => piece.id !== draft.id && piece.high > piece.low),
+    { id: draft.id, low: draft.low, high: draft.high },
+  ].sort((a, b) => a.low - b.low);
 };
 
 // The token drawn now is exact to the last digit, its neighbours to five: it is asked first.
 export const drawnAt = (pieces, own, u) => {
   const holds = (piece) => piece.low <= u && u < piece.high;
-  return (pieces.find((piece) => piece.id === own && holds(piece)) ?? pieces.find((piece) => piece.id !== own && holds(piece)))?.id ?? null;
+  const holding = pieces.filter(holds);
+  const drawn = holding.find((piece) => piece.id === own) ?? holding[0];
+  return drawn?.id ?? null;
 };

@@ -9,7 +9,8 @@ import { state } from './state.js';
 
 export const moved = { run: null, step: 0, position: 0, purpose: '', u: null, timer: null };
 
-export const isMoved = (run, address) => moved.u !== null && moved.run === run && ['step', 'position', 'purpose'].every((name) => moved[name] === address[name]);
+export const isMoved = (run, address) =>
+  moved.u !== null && moved.run === run && ['step', 'position', 'purpose'].every((name) => moved[name] === address[name]);
 
 export const forgetMove = () => { moved.u = null; };
 
@@ -25,7 +26,8 @@ export const branching = {
 
 // --- whether a branch can be computed
 
-const sameModel = (ours, theirs) => ours !== null && theirs !== null && (ours.sha256 ?? null) === (theirs.sha256 ?? null) && ours.dtype === theirs.dtype;
+const sameModel = (ours, theirs) =>
+  ours !== null && theirs !== null && (ours.sha256 ?? null) === (theirs.sha256 ?? null) && ours.dtype === theirs.dtype;
 
 const differenceOf = (side, ours, theirs) => (ours?.dtype !== theirs?.dtype
   ? `The ${side} is in ${ours?.dtype} here, but this run was made in ${theirs?.dtype}: a branch needs the same.`

@@ -3,9 +3,20 @@
 import { controlsNow } from './bridge.js';
 import { state } from './state.js';
 
-export const CONTROL_NAMES = ['prompt', 'pair', 'draft', 'k', 'temperature', 'top_k', 'top_p', 'max_new_tokens', 'seed', 'chat', 'agreement'];
+export const CONTROL_NAMES = [
+  'prompt', 'pair', 'draft', 'k', 'temperature', 'top_k', 'top_p', 'max_new_tokens', 'seed', 'chat', 'agreement',
+];
 
-export const CONTROL_WORDS = { k: 'K', top_k: 'top-k', top_p: 'top-p', max_new_tokens: 'length', prompt: 'another prompt', pair: 'another pair', draft: 'another draft', chat: 'another template' };
+export const CONTROL_WORDS = {
+  k: 'K',
+  top_k: 'top-k',
+  top_p: 'top-p',
+  max_new_tokens: 'length',
+  prompt: 'another prompt',
+  pair: 'another pair',
+  draft: 'another draft',
+  chat: 'another template',
+};
 
 const CHAT_WORDS = { true: 'chat template', false: 'raw text' };
 
@@ -21,8 +32,17 @@ const agreementOf = ({ pair, draft }) => {
 
 // What the controls would hold for the run on screen.
 export const askedFor = ({ settings, prompt }) => ({
-  prompt: prompt.text, pair: settings.pair, draft: settings.draft.kind, k: settings.k, temperature: settings.temperature, top_k: settings.top_k,
-  top_p: settings.top_p, max_new_tokens: settings.max_new_tokens, seed: settings.seed, chat: CHAT_WORDS[settings.chat], agreement: agreementOf(settings),
+  prompt: prompt.text,
+  pair: settings.pair,
+  draft: settings.draft.kind,
+  k: settings.k,
+  temperature: settings.temperature,
+  top_k: settings.top_k,
+  top_p: settings.top_p,
+  max_new_tokens: settings.max_new_tokens,
+  seed: settings.seed,
+  chat: CHAT_WORDS[settings.chat],
+  agreement: agreementOf(settings),
 });
 
 const controlValues = () => {

@@ -49,7 +49,8 @@ const LINK_SAYS = {
   beat: () => (hasBeats() ? currentBeat().name : null),
   predict: () => (predicting.on ? '1' : null),
   speed: () => (state.speed === 'normal' ? null : state.speed),
-  fp: () => (state.recorded || state.trace.settings.overrides.length > 0 ? null : state.fingerprint), // of a branch, the link runs the parent first
+  // Of a branch, the link runs the parent first.
+  fp: () => (state.recorded || state.trace.settings.overrides.length > 0 ? null : state.fingerprint),
   branch: () => state.trace.settings.overrides.map((each) => each.join('.')).join(',') || null,
   present: () => (isPresenting() ? '1' : null),
 };
@@ -59,7 +60,10 @@ export const linkOf = () => {
   CONTROL_NAMES.forEach((name) => query.delete(name));
   const settings = state.recorded ? {} : askedFor(state.trace);
   const said = Object.entries(LINK_SAYS).map(([name, says]) => [name, says()]);
-  [...Object.entries(settings), ...said].forEach(([name, value]) => (value === null || value === undefined ? query.delete(name) : query.set(name, value)));
+  [...Object.entries(settings), ...said].forEach(([name, value]) => {
+    if (value === null || value === undefined) query.delete(name);
+    else query.set(name, value);
+  });
   return `?${query}`;
 };
 
@@ -82,7 +86,8 @@ export const isLinked = () => {
   if (address.query.has('recorded')) return state.recorded?.name === address.query.get('recorded');
   if (!CONTROL_NAMES.some((name) => address.query.has(name))) return true;
   const asked = askedFor(state.trace);
-  return state.recorded === null && CONTROL_NAMES.every((name) => !address.query.has(name) || String(asked[name]) === address.query.get(name));
+  const isAsAsked = (name) => !address.query.has(name) || String(asked[name]) === address.query.get(name);
+  return state.recorded === null && CONTROL_NAMES.every(isAsAsked);
 };
 
 // A beat's name can be right in another run of the same settings: its step is what has to be here.

@@ -17,7 +17,14 @@ export const takeMessage = (message) => {
   state.fingerprint = message.fingerprint ?? null;
   state.gallery = message.gallery ?? null;
   state.clock = clockOf(state.trace);
-  if (!sameRun) Object.assign(state, { at: 0, playing: false, following: (message.live || message.made) && !predicting.on, captions: message.recorded?.first ?? false, chosen: null });
+  if (!sameRun)
+    Object.assign(state, {
+      at: 0,
+      playing: false,
+      following: (message.live || message.made) && !predicting.on,
+      captions: message.recorded?.first ?? false,
+      chosen: null,
+    });
   if (state.following) state.at = Math.max(0, lastBeat());
   else if (name !== null) state.at = indexOfBeat(state.clock, name) ?? 0;
   if (!message.live) state.following = false;

@@ -14,7 +14,8 @@ import { currentBeat, hasBeats, lastBeat, state } from './state.js';
 // --- the present beat
 
 // A step as it is shown at the present beat, where the class may have thrown a coin of its own.
-export const stepOf = (number) => (number === currentBeat().step ? stepShown(state.clock.steps[number], currentBeat()) : state.clock.steps[number]);
+export const stepOf = (number) =>
+  number === currentBeat().step ? stepShown(state.clock.steps[number], currentBeat()) : state.clock.steps[number];
 
 export const currentStep = () => stepOf(currentBeat().step);
 
@@ -52,7 +53,8 @@ export const game = () => callsIn(state.trace.run_id);
 export const isPredicting = () => predicting.on && (!hasBeats() || state.live || game().reached < lastBeat());
 
 // What was called in a run: [step, position, "accept" or "reject"] each.
-export const callsOf = (runId) => [...(predicting.games.get(runId)?.calls ?? [])].map(([key, call]) => [...key.split('.').map(Number), call]);
+export const callsOf = (runId) =>
+  [...(predicting.games.get(runId)?.calls ?? [])].map(([key, call]) => [...key.split('.').map(Number), call]);
 
 export const isAnswered = (key) => game().calls.has(key) || game().guesses.has(key);
 
@@ -113,7 +115,15 @@ export const rowShown = (row, cell, act) => {
   if (isTold(cell)) return row;
   const kept = row.ids.map((_, i) => i).filter((i) => row.q[i] > 0 || (act !== 'draft' && row.p[i] > 0));
   const pick = (name) => kept.map((i) => row[name][i]);
-  return { ids: pick('ids'), p: pick('p'), q: pick('q'), p_rest: row.p_rest, q_rest: row.q_rest, overlap_rest: row.overlap_rest, short: true };
+  return {
+    ids: pick('ids'),
+    p: pick('p'),
+    q: pick('q'),
+    p_rest: row.p_rest,
+    q_rest: row.q_rest,
+    overlap_rest: row.overlap_rest,
+    short: true,
+  };
 };
 
 // --- the class's coin -----------------------------------------------------------------------------------------------------

@@ -15,7 +15,12 @@ const spotsOf = (throws, boxes, perThousandth) => {
     const rows = Math.max(1, Math.floor(box.height / Math.sqrt(perThousandth * box.height)));
     const n = filled[at];
     filled[at] += 1;
-    return { x: box.left + (Math.floor(n / rows) + 0.5) * rows * perThousandth, y: box.top + ((n % rows) + 0.5) * (box.height / rows), kept, size: box.height / rows };
+    return {
+      x: box.left + (Math.floor(n / rows) + 0.5) * rows * perThousandth,
+      y: box.top + ((n % rows) + 0.5) * (box.height / rows),
+      kept,
+      size: box.height / rows,
+    };
   });
 };
 

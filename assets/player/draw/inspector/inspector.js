@@ -14,7 +14,17 @@ import { coinFormula, drawFormula, pWord, qWord, say, SAYINGS, strong, threshold
 
 const BEATS = ['start', 'draft', 'verify', 'threshold', 'coin', 'owed', 'draw'];
 
-const inspecting = { policy: 'owed', raw: false, digits: false, throws: null, presses: 0, about: '', last: null, slid: '', listening: new WeakSet() };
+const inspecting = {
+  policy: 'owed',
+  raw: false,
+  digits: false,
+  throws: null,
+  presses: 0,
+  about: '',
+  last: null,
+  slid: '',
+  listening: new WeakSet(),
+};
 
 // --- what there is to see: the scene ----------------------------------------------------------------------------------
 
@@ -47,11 +57,13 @@ const sceneOf = (trace, key, beat) => {
   const act = actOf(step, picked, beat);
   const replaced = picked.kind === 'residual' && (act === 'draw' || act === 'owed');
   const cell = replaced ? rejectedOf(step) : picked;
-  const row = act === 'waiting' || act === 'discarded' ? null : rowShown(cell.row, { ...cell, step: step.step, position: key.position }, act);
+  const row =
+    act === 'waiting' || act === 'discarded' ? null : rowShown(cell.row, { ...cell, step: step.step, position: key.position }, act);
   return { trace, step, key, cell, final: step.final, act, row, greedy: isGreedy(trace) };
 };
 
-const canReplace = (scene) => ['coin', 'owed', 'draw'].includes(scene.act) && scene.row && scene.cell.mass > 0 && !scene.greedy && !scene.trace.settings.fault;
+const canReplace = (scene) =>
+  ['coin', 'owed', 'draw'].includes(scene.act) && scene.row && scene.cell.mass > 0 && !scene.greedy && !scene.trace.settings.fault;
 
 const hasRaw = (scene) => Boolean(scene.row?.p_raw);
 
@@ -68,11 +80,22 @@ const button = (text, name, pressed, title) => {
 
 const whereLine = (scene) => {
   const { step, cell, act, key } = scene;
-  const known = { coin: STATES[cell.state], owed: STATES.rejected, draw: STATES[key.state], bonus: step.k === 0 ? ALONE : STATES.bonus, discarded: STATES.discarded }[act];
-  return make('div', 'svi-where', make('span', '', `step ${step.step} · position ${key.position}`),
-    known ? make('b', '', known.glyph, make('span', 'svi-word', ` ${known.word}`)) : null, make('span', 'svi-gap'),
-    hasRaw(scene) && !scene.greedy ? button('before temperature', 'raw', inspecting.raw, 'the laws before temperature, top-k and top-p, dashed') : null,
-    act === 'waiting' ? null : button('digits', 'digits', inspecting.digits, 'every digit there is'));
+  const known = {
+    coin: STATES[cell.state],
+    owed: STATES.rejected,
+    draw: STATES[key.state],
+    bonus: step.k === 0 ? ALONE : STATES.bonus,
+    discarded: STATES.discarded,
+  }[act];
+  return make('div', 'svi-where',
+    make('span', '', `step ${step.step} · position ${key.position}`),
+    known ? make('b', '', known.glyph, make('span', 'svi-word', ` ${known.word}`)) : null,
+    make('span', 'svi-gap'),
+    hasRaw(scene) && !scene.greedy
+      ? button('before temperature', 'raw', inspecting.raw, 'the laws before temperature, top-k and top-p, dashed')
+      : null,
+    act === 'waiting' ? null : button('digits', 'digits', inspecting.digits, 'every digit there is'),
+  );
 };
 
 const OUTCOMES = {
@@ -85,9 +108,17 @@ const OUTCOMES = {
 
 const startParts = (scene) => {
   const drafted = scene.step ? scene.step.k : scene.trace.settings.k;
-  const first = drafted === 0 ? say('Nothing is drafted now: the target draws its own token.')
-    : say('The draft will propose ', strong(count(drafted, 'token', 'tokens')), ', then one target pass reads them all. What can happen to each:');
-  const list = make('ul', 'svi-outcomes', ...Object.entries(OUTCOMES).map(([state, text]) => make('li', `sv-${state}`, make('span', 'sv-glyph', STATES[state].glyph), text)));
+  const first =
+    drafted === 0
+      ? say('Nothing is drafted now: the target draws its own token.')
+      : say(
+          'The draft will propose ',
+          strong(count(drafted, 'token', 'tokens')),
+          ', then one target pass reads them all. What can happen to each:',
+        );
+  const list = make('ul', 'svi-outcomes',
+    ...Object.entries(OUTCOMES).map(([state, text]) => make('li', `sv-${state}`, make('span', 'sv-glyph', STATES[state].glyph), text)),
+  );
   return drafted === 0 ? [first] : [first, list];
 };
 
@@ -108,10 +139,20 @@ const balanceLine = (scene, view) => {
   const { mass, overlap } = scene.cell;
   if (view.policy === 'p') {
     const [least, most] = offBy(scene.row, mass).map(number);
-    return make('p', 'svi-balance', 'A common mistake. The output is ', make('b', 'svi-wrong', least === most ? `off by ${least} in total` : `off by ${least} to ${most} in total`),
-      make('span', 'svi-tail', ': too much where kept drafts deliver already'), '.');
+    return make('p', 'svi-balance',
+      'A common mistake. The output is ',
+      make('b', 'svi-wrong', least === most ? `off by ${least} in total` : `off by ${least} to ${most} in total`),
+      make('span', 'svi-tail', ': too much where kept drafts deliver already'),
+      '.',
+    );
   }
-  return make('p', 'svi-balance svi-sums', 'Drafted too often ', qWord(number(mass)), ' = still owed ', termOf(pWord(number(mass)), 'owed'), make('span', 'svi-soft', ` · overlap ${number(overlap)}`));
+  return make('p', 'svi-balance svi-sums',
+    'Drafted too often ',
+    qWord(number(mass)),
+    ' = still owed ',
+    termOf(pWord(number(mass)), 'owed'),
+    make('span', 'svi-soft', ` · overlap ${number(overlap)}`),
+  );
 };
 
 const barParts = (scene, lanes, view) => {
@@ -127,10 +168,18 @@ const barParts = (scene, lanes, view) => {
 
 const toolsOf = (scene) => {
   if (!canReplace(scene)) return null;
-  const policy = make('span', 'svi-policy', button('what is owed', 'owed', inspecting.policy === 'owed'), button('p itself', 'p', inspecting.policy === 'p'));
+  const policy = make('span', 'svi-policy',
+    button('what is owed', 'owed', inspecting.policy === 'owed'),
+    button('p itself', 'p', inspecting.policy === 'p'),
+  );
   policy.setAttribute('role', 'group');
   policy.setAttribute('aria-label', 'replace from');
-  return make('div', 'svi-tools', make('span', 'svi-soft svi-from', 'replace from'), policy, make('span', 'svi-gap'), button('throw 1,000 ×', 'throw'));
+  return make('div', 'svi-tools',
+    make('span', 'svi-soft svi-from', 'replace from'),
+    policy,
+    make('span', 'svi-gap'),
+    button('throw 1,000 ×', 'throw'),
+  );
 };
 
 const fullDigits = (x) => (x === null || x === undefined ? null : String(x));
@@ -145,14 +194,24 @@ const digitsOf = (scene) => {
   const target = act !== 'draft' && act !== 'discarded';
   const tossed = act === 'coin' || act === 'owed' || act === 'draw';
   const last = act === 'bonus' || (act === 'draw' && key.state === 'residual') ? final : null;
-  const rows = last ? [
-    ...factPair('token id', String(last.id)), ...factPair('p', fullDigits(last.p)), ...factPair('q', fullDigits(last.q)),
-    ...factPair('owed in all', fullDigits(last.mass)), ...factPair('dart', fullDigits(last.u)), ...factPair('its piece', interval(last.low, last.high)),
-  ] : [
-    ...factPair('token id', String(cell.id)), ...factPair('q', fullDigits(cell.q)), ...factPair('p', target ? fullDigits(cell.p) : null),
-    ...factPair('coin', tossed ? fullDigits(cell.coin) : null), ...factPair('overlap Σ min(p, q)', tossed ? fullDigits(cell.overlap) : null),
-    ...factPair('drafted at', fullDigits(cell.u_draft)), ...factPair('in', interval(cell.low, cell.high)),
-  ];
+  const rows = last
+    ? [
+        ...factPair('token id', String(last.id)),
+        ...factPair('p', fullDigits(last.p)),
+        ...factPair('q', fullDigits(last.q)),
+        ...factPair('owed in all', fullDigits(last.mass)),
+        ...factPair('dart', fullDigits(last.u)),
+        ...factPair('its piece', interval(last.low, last.high)),
+      ]
+    : [
+        ...factPair('token id', String(cell.id)),
+        ...factPair('q', fullDigits(cell.q)),
+        ...factPair('p', target ? fullDigits(cell.p) : null),
+        ...factPair('coin', tossed ? fullDigits(cell.coin) : null),
+        ...factPair('overlap Σ min(p, q)', tossed ? fullDigits(cell.overlap) : null),
+        ...factPair('drafted at', fullDigits(cell.u_draft)),
+        ...factPair('in', interval(cell.low, cell.high)),
+      ];
   return make('dl', 'svi-digits', ...rows);
 };
 
@@ -209,7 +268,10 @@ const dropDots = (place, scene) => {
 
 // --- the whole --------------------------------------------------------------------------------------------------------
 
-const finalParts = (scene) => (scene.act === 'bonus' || (scene.act === 'draw' && inspecting.policy === 'owed' && inspecting.throws === null) ? [drawFormula(scene)] : []);
+const finalParts = (scene) =>
+  scene.act === 'bonus' || (scene.act === 'draw' && inspecting.policy === 'owed' && inspecting.throws === null)
+    ? [drawFormula(scene)]
+    : [];
 
 const rulerParts = (scene) => {
   const tossed = scene.act === 'coin' || scene.act === 'owed' || scene.act === 'draw';
@@ -242,7 +304,8 @@ const partsOf = (scene) => {
   return inTwo([whereLine(scene), SAYINGS[scene.act](scene), ...rulerParts(scene)], below);
 };
 
-const lightUp = (place, term) => place.querySelectorAll('[data-term]').forEach((node) => node.classList.toggle('svi-lit', term !== null && node.dataset.term === term));
+const lightUp = (place, term) =>
+  place.querySelectorAll('[data-term]').forEach((node) => node.classList.toggle('svi-lit', term !== null && node.dataset.term === term));
 
 const ACTIONS = {
   owed: () => { inspecting.policy = 'owed'; },

@@ -27,7 +27,10 @@ const fromPParts = (each, view) => {
   const whole = fromP(each, view.mass);
   const edge = make('u', 'svi-edge');
   edge.style.left = `${Math.min(100, (100 * each.p) / view.axis)}%`;
-  return [bit('delivered', each.both, view.axis), bit('owed', Math.min(whole, each.p) - each.both, view.axis), bit('excess', whole - each.p, view.axis), edge];
+  return [
+    bit('delivered', each.both, view.axis), bit('owed', Math.min(whole, each.p) - each.both, view.axis),
+    bit('excess', whole - each.p, view.axis), edge,
+  ];
 };
 
 const owedParts = (each, view) => [bit('delivered', each.both, view.axis), bit('owed', each.owed, view.axis)];
@@ -77,8 +80,17 @@ const markTerms = (row, each, view) => {
 };
 
 const laneRow = (scene, each, view) => {
-  const lanes = make('div', 'svi-lanes', view.hasDraft ? draftLane(each, view) : null, view.hasTarget ? outputLane(each, view) : null, cutMark(each, view));
-  const row = make('div', 'svi-row', laneName(scene, each, view), lanes, laneNumbers(each, view), view.thrown ? make('span', 'svi-came', '') : null);
+  const lanes = make('div', 'svi-lanes',
+    view.hasDraft ? draftLane(each, view) : null,
+    view.hasTarget ? outputLane(each, view) : null,
+    cutMark(each, view),
+  );
+  const row = make('div', 'svi-row',
+    laneName(scene, each, view),
+    lanes,
+    laneNumbers(each, view),
+    view.thrown ? make('span', 'svi-came', '') : null,
+  );
   row.setAttribute('role', 'listitem');
   row.setAttribute('aria-label', spokenLane(scene, each, view));
   row.dataset.token = each.id === null ? 'rest' : each.id;
@@ -97,7 +109,10 @@ export const drawLanes = (scene, lanes, view) => {
   const rows = make('div', 'svi-rows', ...lanes.map((each) => laneRow(scene, each, view)));
   rows.setAttribute('role', 'list');
   rows.setAttribute('aria-label', 'the likeliest tokens');
-  return make('div', `svi-chart${view.thrown ? ' svi-thrown' : ''}${view.hasDraft && view.hasTarget ? '' : ' svi-single'}`, chartTitle(view), rows);
+  return make('div', `svi-chart${view.thrown ? ' svi-thrown' : ''}${view.hasDraft && view.hasTarget ? '' : ' svi-single'}`,
+    chartTitle(view),
+    rows,
+  );
 };
 
 // --- the bar that a dart falls on -------------------------------------------------------------------------------------
@@ -121,11 +136,20 @@ const labelsOf = (scene, pieces, drawn) => {
   });
   const order = wide.sort((a, b) => isDrawn(b) - isDrawn(a) || (b.high - b.low) - (a.high - a.low));
   const placed = order.reduce((done, label) => {
-    const fits = isDrawn(label) || (label.high - label.low > (label.id === null ? 0.08 : 0.04) && done.every((other) => Math.abs(other.at - label.at) > other.half + label.half));
+    const fits =
+      isDrawn(label) ||
+      (label.high - label.low > (label.id === null ? 0.08 : 0.04) &&
+        done.every((other) => Math.abs(other.at - label.at) > other.half + label.half));
     return fits ? [...done, label] : done;
   }, []);
-  return placed.map((label) => placedAt(label.id === null ? make('span', 'svi-rest', 'rest')
-    : tokenNode(scene.trace.tokens, label.id, isDrawn(label) ? 'sv-token svi-drawn' : 'sv-token'), label.at));
+  return placed.map((label) =>
+    placedAt(
+      label.id === null
+        ? make('span', 'svi-rest', 'rest')
+        : tokenNode(scene.trace.tokens, label.id, isDrawn(label) ? 'sv-token svi-drawn' : 'sv-token'),
+      label.at,
+    ),
+  );
 };
 
 const pieceNode = (piece, drawn) => {
@@ -136,7 +160,8 @@ const pieceNode = (piece, drawn) => {
   return node;
 };
 
-const dartAt = (u) => make('span', 'svi-dart', placedAt(make('b', '', number(u)), Math.min(0.95, Math.max(0.05, u))), placedAt(make('i', '', '▼'), u));
+const dartAt = (u) =>
+  make('span', 'svi-dart', placedAt(make('b', '', number(u)), Math.min(0.95, Math.max(0.05, u))), placedAt(make('i', '', '▼'), u));
 
 // `dart` is null until it has fallen.
 export const drawBar = (scene, pieces, kind, dart) => {
@@ -154,9 +179,9 @@ export const slideIn = (root) => {
     const from = root.querySelector(`[data-token="${piece.dataset.piece}"] .svi-owed`)?.getBoundingClientRect();
     const to = piece.getBoundingClientRect();
     if (!from || !to.width) return;
-    piece.animate([
-      { transformOrigin: '0 0', transform: `translate(${from.left - to.left}px, ${from.top - to.top}px) scale(${from.width / to.width}, ${from.height / to.height})` },
-      { transformOrigin: '0 0', transform: 'none' },
-    ], { duration: 550, easing: 'ease-in-out' });
+    const moved = `translate(${from.left - to.left}px, ${from.top - to.top}px)`;
+    const scaled = `scale(${from.width / to.width}, ${from.height / to.height})`;
+    const frames = [`${moved} ${scaled}`, 'none'].map((transform) => ({ transformOrigin: '0 0', transform }));
+    piece.animate(frames, { duration: 550, easing: 'ease-in-out' });
   });
 };

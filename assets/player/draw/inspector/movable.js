@@ -13,7 +13,8 @@ import { placedAt } from './ruler.js';
 const drawOutcome = (trace, pieces, own, u) => {
   const id = drawnAt(pieces, own, u);
   if (id === own) return { same: true, verdict: ['still ', tokenNode(trace.tokens, own)], rest: ': nothing changes' };
-  if (id === null) return { same: false, verdict: 'another token, one of the rest', rest: `: which one, this run does not say${AFTERWARDS}` };
+  if (id === null)
+    return { same: false, verdict: 'another token, one of the rest', rest: `: which one, this run does not say${AFTERWARDS}` };
   return { same: false, verdict: [tokenNode(trace.tokens, id), ' instead'], rest: AFTERWARDS };
 };
 
@@ -29,8 +30,11 @@ const coinHandle = (scene) => ({
 
 const draftHandle = (scene) => ({
   address: { step: scene.step.step, position: positionOf(scene.step, scene.cell), purpose: 'draft' },
-  was: scene.cell.u_draft, name: "the draft's draw", outcome: (u) => drawOutcome(scene.trace, piecesOfDraft(scene.row, scene.cell), scene.cell.id, u),
-  text: (u) => `drawn at ${drawnText(u)}`, flag: drawnText,
+  was: scene.cell.u_draft,
+  name: "the draft's draw",
+  outcome: (u) => drawOutcome(scene.trace, piecesOfDraft(scene.row, scene.cell), scene.cell.id, u),
+  text: (u) => `drawn at ${drawnText(u)}`,
+  flag: drawnText,
 });
 
 export const finalHandle = (scene, pieces) => ({
@@ -69,7 +73,10 @@ const tellPlace = (place, marker, flag, handle, u) => {
   flag.replaceChildren(handle.flag(u), make('em', 'svi-grip', '↔'));
   const { same, verdict, rest } = handle.outcome(u);
   marker.setAttribute('aria-valuenow', u);
-  marker.setAttribute('aria-valuetext', u === handle.was ? handle.text(u) : `${handle.text(u)}: ${make('p', '', ...[verdict].flat(), rest).textContent}`);
+  marker.setAttribute(
+    'aria-valuetext',
+    u === handle.was ? handle.text(u) : `${handle.text(u)}: ${make('p', '', ...[verdict].flat(), rest).textContent}`,
+  );
   place.toggleAttribute('data-changed', u !== handle.was);
   place.toggleAttribute('data-other', !same);
 };
@@ -90,10 +97,18 @@ const drawChange = (line, trace, handle, u) => {
   const why = same ? null : whyNoBranch(trace);
   line.replaceChildren(
     make('p', 'svi-say', make('b', '', ...[verdict].flat()), rest, '.'),
-    make('div', 'svi-tools', same ? null : changeButton('Run this branch', 'branch', why !== null), changeButton('Put it back', 'putBack', false), why && make('span', 'svi-soft svi-why', why)));
+    make('div', 'svi-tools',
+      same ? null : changeButton('Run this branch', 'branch', why !== null),
+      changeButton('Put it back', 'putBack', false),
+      why && make('span', 'svi-soft svi-why', why),
+    ),
+  );
   line.hidden = false;
   clearTimeout(moved.timer);
-  if (!same && isComputing()) moved.timer = setTimeout(() => { if (line.isConnected && isMoved(trace.run_id, handle.address)) drawChange(line, trace, handle, moved.u); }, LOOK_AGAIN);
+  if (!same && isComputing())
+    moved.timer = setTimeout(() => {
+      if (line.isConnected && isMoved(trace.run_id, handle.address)) drawChange(line, trace, handle, moved.u);
+    }, LOOK_AGAIN);
 };
 
 const describeMarker = (place, marker, handle) => {
