@@ -45,6 +45,7 @@ const showMessage = (message) => {
 };
 
 // Gradio has a new value: the message as JSON.
+/** @type {() => void} */
 export const receive = () => {
   const message = props.value ? JSON.parse(props.value) : null;
   if (message) noteMessage(message);
@@ -52,6 +53,7 @@ export const receive = () => {
 };
 
 // The other run on the same grid, at the beat of the same name.
+/** @type {(name: 'original' | 'branch') => void} */
 export const showRun = (name) => {
   const pair = comparison();
   if (!pair || state.live || onScreenOf(pair) === name) return;

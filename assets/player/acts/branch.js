@@ -11,6 +11,8 @@ import { isLinked, linked } from '../state/link.js';
 import { noteReached, predicting } from '../state/reveal.js';
 import { state } from '../state/state.js';
 
+/** @import { Message } from '../run/types.js' */
+
 export const runBranch = () => {
   if (moved.u === null || moved.run !== state.trace.run_id || whyNoBranch(state.trace) !== null) {
     tell('choice'); // says why
@@ -31,6 +33,7 @@ export const putBack = () => {
 };
 
 // A branch that was just computed stands at its end; while predicting at the number that was moved, or it would tell the rest.
+/** @type {(message: Message) => void} */
 export const takeBranch = (message) => {
   if (!message.live) branching.last = message;
   if (!message.live && state.trace.run_id === branching.pair?.branch.trace.run_id && predicting.on)

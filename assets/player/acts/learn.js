@@ -6,6 +6,7 @@ import { endCaptions, moveTo } from '../state/moves.js';
 import { hasBeats, state } from '../state/state.js';
 
 // The beat that was asked for, in the run on screen; null where that is another run, or nothing was asked.
+/** @type {() => ?number} */
 export const askedBeat = () => {
   const asked = beatAskedFor();
   if (!asked || state.live || state.recorded?.name !== asked.recorded) return null;

@@ -100,6 +100,7 @@ const plainLink = (link) => link.replace(/[()|<>\\]/g, (sign) => `%${sign.charCo
 
 const markdownRow = ({ task, link }, i) => `| ${i + 1} | [${plainMarkdown(lessonTitle(task, i))}](${plainLink(link)}) |`;
 
+/** @type {(rows: {task: string, link: string}[]) => string} */
 export const asMarkdown = (rows) => ['| # | lesson |', '| --- | --- |', ...rows.map(markdownRow)].join('\n');
 
 const removeButton = (i) => {
@@ -124,6 +125,7 @@ export const drawLessons = () => {
   part('list-buttons').hidden = lessons.rows.length === 0;
 };
 
+/** @type {(i: number) => void} */
 export const removeLesson = (i) => {
   lessons.rows.splice(i, 1);
   drawLessons();

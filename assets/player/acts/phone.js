@@ -20,6 +20,7 @@ const besides = (node) =>
 
 const isSheetOpen = () => root().dataset.sheet === 'open';
 
+/** @type {(from: HTMLElement) => void} */
 export const openSheet = (from) => {
   if (!isPhone() || isSheetOpen()) return;
   const place = part('inspector');
@@ -50,6 +51,7 @@ const unfold = (name, open) => {
   document.querySelector(`[data-do="${name}"]`)?.setAttribute('aria-expanded', open);
 };
 
+/** @type {(name: 'menu' | 'change') => void} */
 export const toggleFold = (name) => unfold(name, !document.body.classList.contains(`sv-${name}`));
 
 const pressOutside = (event) => {
@@ -60,6 +62,7 @@ const pressOutside = (event) => {
 };
 
 // Esc closes what lies on top; returns whether there was such a thing.
+/** @type {() => boolean} */
 export const closeTop = () => {
   if (isSheetOpen()) closeSheet();
   else if (document.body.matches('.sv-menu, .sv-change') && isPhone()) ['menu', 'change'].forEach((name) => unfold(name, false));

@@ -7,6 +7,9 @@ import { goToCoin, stopPlaying } from '../state/moves.js';
 import { canThrow, game, predicting, questionNow, remind } from '../state/reveal.js';
 import { atEnd, hasBeats, state } from '../state/state.js';
 
+/** @import { Call } from '../run/types.js' */
+
+/** @type {(call: Call) => void} */
 export const answer = (call) => {
   const asked = questionNow();
   if (!asked?.open || asked.way === 'chance') return;
@@ -45,6 +48,7 @@ const setClassThrows = (on) => {
 };
 
 // What has been seen is not asked about; from the end one begins again.
+/** @type {(on: boolean) => void} */
 export const setPredicting = (on) => {
   if (on === predicting.on) return;
   stopPlaying();

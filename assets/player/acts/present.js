@@ -18,6 +18,7 @@ const drawPresentButton = () => {
   node.title = presenting.on ? 'back to the whole page (F, Esc)' : 'only this step, large (F)';
 };
 
+/** @type {(on: boolean) => void} */
 export const setPresenting = (on) => {
   if (on === presenting.on || state.trace === null || (on && isPhone())) return;
   if (on) presenting.back = document.activeElement;
@@ -42,6 +43,7 @@ export const presentIfLinked = () => {
 
 // --- black, with nothing to read, until the next key or press
 
+/** @type {(on: boolean) => void} */
 export const setBlank = (on) => {
   if (on === presenting.blank || (on && !presenting.on)) return;
   presenting.blank = on;

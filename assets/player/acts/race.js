@@ -12,6 +12,9 @@ import { isPredicting, remind } from '../state/reveal.js';
 import { state } from '../state/state.js';
 import { make, putInOrder } from '../draw/dom.js';
 
+/** @import { Message } from '../run/types.js' */
+
+/** @type {(message: Message) => void} */
 export const noteRace = (message) => {
   const { race, trace } = message;
   if (race) Object.assign(racing, { of: trace.run_id, ms: race.ms, stopped: race.stopped });
@@ -211,6 +214,7 @@ export const openRace = () => {
 };
 
 // A race that was asked for here opens when both loops have run.
+/** @type {(message: Message) => void} */
 export const openRaceOnce = (message) => {
   if (!message.race || branching.busy !== 'a race') return;
   if (isPredicting()) remind('The race tells how the run ends: watch it under the speed line when you stop predicting.');

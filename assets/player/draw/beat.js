@@ -109,6 +109,7 @@ export const drawWithoutSteps = () => {
 };
 
 // A beat in words, but for what is being asked at it.
+/** @type {() => string} */
 export const sayNow = () =>
   [isAsking() ? '' : sayBeat(state.trace, currentStep(), currentBeat()), sayPrediction(), sayEnd()].join(' ').trim();
 

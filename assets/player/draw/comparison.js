@@ -51,6 +51,7 @@ const sharedLine = (trace, to, note) => {
 };
 
 // Takes the ribbon's place while a branch is compared: the shared beginning once, then both ends, the first difference boxed.
+/** @type {(place: HTMLElement, ribbon: HTMLElement, length: number) => void} */
 export const drawComparison = (place, ribbon, length) => {
   const pair = comparison();
   place.hidden = pair === null;

@@ -8,9 +8,12 @@ import { guesses, predicting, score, wayOfCalls } from '../state/reveal.js';
 import { atEnd, hasBeats, state } from '../state/state.js';
 import { make, pressable } from './dom.js';
 
+/** @import { Trace } from '../run/types.js' */
+
 const endcard = { closed: false };
 
 // The step that gave most, the first of several; null where no step gave more than one token.
+/** @type {(trace: Trace) => ?number} */
 export const bestStep = (trace) => {
   const best = trace.steps.reduce((most, step) => (gainOf(step) > gainOf(most) ? step : most));
   return gainOf(best) > 1 ? best.step : null;
@@ -58,8 +61,10 @@ const predictedWords = () => {
 
 const atTheEnd = () => hasBeats() && atEnd() && !state.live;
 
+/** @type {() => boolean} */
 export const isCardShown = () => atTheEnd() && !endcard.closed;
 
+/** @type {() => string} */
 export const sayEnd = () =>
   isCardShown() ? [...endWords(state.trace), predictedWords(), speedWords(state.trace, state.figures)].filter(Boolean).join(' ') : '';
 
@@ -83,6 +88,7 @@ export const drawEndCard = () => {
 };
 
 // Returns whether there was a card to close.
+/** @type {() => boolean} */
 export const closeEndCard = () => {
   if (part('endcard').hidden) return false;
   endcard.closed = true;

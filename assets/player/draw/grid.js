@@ -8,6 +8,8 @@ import { BIG_CELLS, isBig, isPhone, isPresenting } from '../state/modes.js';
 import { stageShown } from '../state/reveal.js';
 import { make, putInOrder, ruler, tokenNode } from './dom.js';
 
+/** @import { Counts, Step, Trace, View } from '../run/types.js' */
+
 // Draft positions in one line; above that a step wraps.
 const lineLength = () => (isPresenting() ? BIG_CELLS : isPhone() ? 4 : 8);
 
@@ -163,6 +165,7 @@ const compactStep = (trace, step) => {
 };
 
 // `focus` is the position that the beat is about.
+/** @type {(trace: Trace, step: Step, view: View, focus: number) => HTMLElement} */
 export const openStep = (trace, step, view, focus) => {
   const cells = cellsOf(step)
     .filter((cell) => !isFinal(cell))
@@ -197,6 +200,7 @@ const connector = (trace, step, shown) => {
   return node;
 };
 
+/** @type {(place: HTMLElement, trace: Trace) => void} */
 export const drawHeading = (place, trace) => {
   const { k } = trace.settings;
   const proposes = k === 0 ? 'nothing is drafted (K = 0)' : `draft proposes 1${k > 1 ? ` … ${k}` : ''}`;
@@ -214,6 +218,7 @@ const measureRows = (place) => {
   rowHeight = lines * (cell + gap);
 };
 
+/** @type {(place: HTMLElement, trace: Trace, past: Step[], top: number) => void} */
 export const drawPast = (place, trace, past, top) => {
   const rows = place.firstElementChild;
   rows.style.height = `${past.length * rowHeight}px`;
@@ -229,6 +234,7 @@ export const drawPast = (place, trace, past, top) => {
 };
 
 // The newest row at the bottom. Heights are set first, so that the browser lays out once.
+/** @type {(place: HTMLElement, trace: Trace, past: Step[]) => void} */
 export const drawNewest = (place, trace, past) => {
   const height = past.length * rowHeight;
   place.firstElementChild.style.height = `${height}px`;
@@ -238,6 +244,7 @@ export const drawNewest = (place, trace, past) => {
   place.scrollTop = top;
 };
 
+/** @type {(grid: HTMLElement, trace: Trace) => void} */
 export const forgetRows = (grid, trace) => {
   compactRows.clear();
   grid.dataset.run = trace.run_id;
@@ -256,6 +263,7 @@ const legendKey = (cellState, { glyph, many }) => {
   return node;
 };
 
+/** @type {(place: HTMLElement, counts: Counts) => void} */
 export const drawLegend = (place, counts) => {
   const kinds = counts.alone ? { ...STATES, alone: ALONE } : STATES;
   if (place.children.length !== Object.keys(kinds).length)

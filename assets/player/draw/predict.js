@@ -122,6 +122,7 @@ const scoreLine = () =>
   predicting.way === 'chance' && wayOfCalls() === 'verdict' ? distanceWords(guesses()) : scoreWords(score(), wayOfCalls() === 'same');
 
 // What "predict first" adds to what a beat says aloud.
+/** @type {() => string} */
 export const sayPrediction = () => {
   if (!predicting.on) return '';
   const asked = questionNow();

@@ -5,10 +5,13 @@ import { cellsOf, inOutput, isFinal, outputOf, sameCell, stateOf, textOf } from 
 import { nameOf, readable } from '../run/tokens.js';
 import { make, putInOrder } from './dom.js';
 
+/** @import { Beat, Cell, Output, Step, Trace, View } from '../run/types.js' */
+
 const LOOK_BACK = 8; // tokens before a ghost that may hold the beginning of its first character
 
 const RIBBON_TOKENS = 600; // a ribbon of two lines needs no more at once
 
+/** @type {(cell: Cell, text: string, name: string, kind: string) => HTMLElement} */
 export const ribbonToken = (cell, text, name, kind) => {
   const node = make('span', `sv-out sv-${kind}`, text);
   Object.assign(node.dataset, { step: cell.step, position: cell.position, state: kind });
@@ -17,6 +20,7 @@ export const ribbonToken = (cell, text, name, kind) => {
 };
 
 // How much of the output is there at a beat, the drafts that wait for their coins, and the one just struck.
+/** @type {(output: Output, step: Step, view: View, beat: Beat) => {length: number, struck: Cell[], waiting: Cell[]}} */
 export const ribbonAt = (output, step, view, beat) => {
   const settled = settledCells(step, view).filter(inOutput);
   const before = output.cells.findIndex((cell) => cell.step >= step.step);
@@ -36,6 +40,7 @@ const ghostNodes = (trace, output, { length, struck, waiting }) => {
   return ghosts.map((cell, i) => ribbonToken(cell, texts[i], nameOf(trace.tokens, cell.id), struck.includes(cell) ? 'struck' : 'ghost'));
 };
 
+/** @type {() => HTMLElement} */
 export const caret = () => {
   const node = make('span', 'sv-caret');
   node.setAttribute('aria-hidden', 'true');
@@ -44,6 +49,7 @@ export const caret = () => {
 
 const ribbonNodes = new Map(); // index in the output to its node: made once a run
 
+/** @type {(place: HTMLElement, trace: Trace, output: Output, at: {length: number, struck: Cell[], waiting: Cell[]}) => void} */
 export const drawRibbon = (place, trace, output, at) => {
   if (place.dataset.run !== trace.run_id) {
     ribbonNodes.clear();
@@ -67,6 +73,7 @@ export const drawRibbon = (place, trace, output, at) => {
 // A trace's output is worked out once.
 const outputs = new WeakMap();
 
+/** @type {(trace: Trace) => Output} */
 export const cachedOutput = (trace) => {
   if (!outputs.has(trace)) outputs.set(trace, outputOf(trace));
   return outputs.get(trace);

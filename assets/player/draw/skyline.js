@@ -4,6 +4,8 @@ import { cellsOf, inOutput } from '../run/cells.js';
 import { count } from '../run/numbers.js';
 import { make } from './dom.js';
 
+/** @import { Beat, Trace } from '../run/types.js' */
+
 const MARKS = { residual: '↻', bonus: '+' };
 
 // While predicting a column says where a step is, and not what it gave.
@@ -17,6 +19,7 @@ const column = (step, tallest, flat) => {
 };
 
 // `last` is the last step that may be known; null is all of them.
+/** @type {(place: HTMLElement, trace: Trace, last: ?number) => void} */
 export const drawSkyline = (place, trace, last) => {
   const tallest = Math.max(1, trace.settings.k + 1);
   if (place.dataset.run !== trace.run_id) place.replaceChildren();
@@ -29,6 +32,7 @@ export const drawSkyline = (place, trace, last) => {
   place.setAttribute('aria-valuemax', steps.at(-1)?.step ?? 0);
 };
 
+/** @type {(place: HTMLElement, beat: Beat, words: string) => void} */
 export const markSkyline = (place, beat, words) => {
   [...place.children].forEach((node) => {
     const number = Number(node.dataset.column);

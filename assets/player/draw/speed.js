@@ -4,6 +4,8 @@ import { comparedWithOne, count, times } from '../run/numbers.js';
 import { hasRace, isStandalone } from '../state/modes.js';
 import { make } from './dom.js';
 
+/** @import { Counts, Figures, Totals, Trace } from '../run/types.js' */
+
 const card = (title, value, ...lines) => {
   const shown = value === null ? make('div', 'sv-figure sv-missing', '–') : make('div', 'sv-figure', value);
   return make('section', 'sv-card', make('h3', '', title), shown, ...lines.filter(Boolean).map((line) => make('p', '', line)));
@@ -53,6 +55,7 @@ const measuredCard = (f, isToy, machine, race) =>
   );
 
 // The folded line: up to the present beat, and the whole run.
+/** @type {(place: HTMLElement, counts: Counts, totals: ?Totals) => void} */
 export const drawSpeedLine = (place, counts, totals) => {
   const sofar = counts.passes === 0 ? '–' : (counts.tokens / counts.passes).toFixed(2);
   place.replaceChildren(
@@ -64,6 +67,7 @@ export const drawSpeedLine = (place, counts, totals) => {
   );
 };
 
+/** @type {(place: HTMLElement, trace: Trace, figures: ?Figures) => void} */
 export const drawSpeed = (place, trace, figures) => {
   const isToy = trace.settings.pair === 'toy';
   place.replaceChildren(
@@ -79,6 +83,7 @@ export const drawSpeed = (place, trace, figures) => {
 };
 
 // The chart beside the figures is plotly's; a line in each of its panels follows the player. No request is made.
+/** @type {(step: number) => void} */
 export const markChart = (step) => {
   if (!document.body.classList.contains('sv-unfolded')) return;
   const chart = document.querySelector('#chart .js-plotly-plot');

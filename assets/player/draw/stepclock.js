@@ -4,6 +4,8 @@ import { cellsOf, inOutput, plainToken } from '../run/cells.js';
 import { count, milliseconds } from '../run/numbers.js';
 import { make } from './dom.js';
 
+/** @import { Step, Trace, View } from '../run/types.js' */
+
 const NOT_YET = 'not measured yet';
 
 const laneOf = (className, ms, scale) => {
@@ -31,6 +33,7 @@ const plainLane = (plain, tokens, scale) =>
     make('span', '', `${count(tokens, 'pass', 'passes')}: ${milliseconds(plain.ms * tokens)}, ${plain.source}`),
   );
 
+/** @type {(place: HTMLElement, trace: Trace, step: Step, view: View) => void} */
 export const drawStepClock = (place, trace, step, view) => {
   place.hidden = trace.settings.pair === 'toy' || !step.ms; // the toy has no forwards to time
   if (place.hidden) return;

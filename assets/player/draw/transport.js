@@ -8,6 +8,8 @@ import { isPredicting } from '../state/reveal.js';
 import { state } from '../state/state.js';
 import { make } from './dom.js';
 
+/** @import { Beat, Step, Trace } from '../run/types.js' */
+
 const verdictWords = (cell) => {
   const [coin, bound] = apart(cell.coin, Math.min(1, cell.ratio));
   const [where, verdict] = cell.state === 'accepted' ? ['below', 'kept'] : ['not below', 'rejected'];
@@ -20,6 +22,7 @@ const drawWords = (name, cell) => {
 };
 
 // A beat in a sentence, for the live region.
+/** @type {(trace: Trace, step: Step, beat: Beat) => string} */
 export const sayBeat = (trace, step, beat) => {
   const cell = cellOfBeat(step, beat);
   const name = cell ? nameOf(trace.tokens, cell.id) : '';
@@ -35,6 +38,7 @@ export const sayBeat = (trace, step, beat) => {
   return says[beat.kind]();
 };
 
+/** @type {(place: HTMLElement, trace: Trace, beat: Beat) => void} */
 export const drawWhere = (place, trace, beat) => {
   const steps = trace.steps.length;
   place.replaceChildren(
@@ -45,6 +49,7 @@ export const drawWhere = (place, trace, beat) => {
   );
 };
 
+/** @type {(place: HTMLElement) => void} */
 export const drawTransport = (place) => {
   const play = place.querySelector('[data-do="play"]');
   play.querySelector('span').textContent = state.playing ? 'Pause' : 'Play';

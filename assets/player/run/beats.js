@@ -2,6 +2,8 @@
 
 import { cellsOf, inOutput, isFinal } from './cells.js';
 
+/** @import { Address, Beat, Cell, Clock, Counts, Draft, Kind, Speed, Spot, Stage, Step, Trace, View } from './types.js' */
+
 export const PAUSES = { slow: 1100, normal: 900, step: 1000 }; // milliseconds a beat stands while playing
 
 export const READING = 4200; // milliseconds for a caption
@@ -13,9 +15,11 @@ const makeBeat = (step, kind, position = null) => ({
   name: position === null ? `${step}.${kind}` : `${step}.${kind}.${position}`,
 });
 
+/** @type {(draft: Draft) => boolean} */
 export const wasExamined = (draft) => draft.coin !== null && draft.state !== 'discarded';
 
 // Every beat of one step, in order. Positions count from 1.
+/** @type {(step: Step) => Beat[]} */
 export const beatsOfStep = (step) => {
   const { step: n, drafts, final } = step;
   const beats = [makeBeat(n, 'start'), ...drafts.map((_, i) => makeBeat(n, 'draft', i + 1)), makeBeat(n, 'verify')];
@@ -38,6 +42,7 @@ const isStop = (clock, at, speed) => {
 const NO_COUNTS = { accepted: 0, rejected: 0, discarded: 0, residual: 0, bonus: 0, alone: 0, tokens: 0, passes: 0 };
 
 // A whole run's clock: its beats, where each step starts and ends in them, and what the steps before each step gave.
+/** @type {(trace: Trace) => Clock} */
 export const clockOf = (trace) => {
   const clock = { beats: [], steps: {}, starts: {}, ends: {}, before: {}, order: trace.steps.map((step) => step.step) };
   let counts = NO_COUNTS;
@@ -61,12 +66,14 @@ const addCounts = (counts, cells) => {
   return sum;
 };
 
+/** @type {(clock: Clock, at: number, speed: Speed, direction: number) => number} */
 export const nextStop = (clock, at, speed, direction) => {
   for (let i = at + direction; i >= 0 && i < clock.beats.length; i += direction) if (isStop(clock, i, speed)) return i;
   return direction > 0 ? clock.beats.length - 1 : 0;
 };
 
 // Where a beat's name leads in this run; a beat that this run lacks leads to the end of its step, or of the run.
+/** @type {(clock: Clock, name: ?string) => ?number} */
 export const indexOfBeat = (clock, name) => {
   const [, number] = /^(\d+)\.(?:start|draft|verify|threshold|coin|owed|draw)(?:\.\d+)?$/.exec(name ?? '') ?? [];
   if (number === undefined || clock.beats.length === 0) return null;
@@ -75,6 +82,7 @@ export const indexOfBeat = (clock, name) => {
 };
 
 // What of a step is on view at one of its beats: how many drafts, whether p, which ruler, how many coins, and the end.
+/** @type {(step: Step, beat: Beat) => View} */
 export const viewOf = (step, beat) => {
   const { kind, position } = beat;
   const examined = step.drafts.filter(wasExamined).length;
@@ -92,6 +100,7 @@ export const viewOf = (step, beat) => {
 };
 
 // How much of a draft slot is on view: empty, drafted, verified, threshold or decided.
+/** @type {(step: Step, view: View, position: number) => Stage} */
 export const stageOf = (step, view, position) => {
   const draft = step.drafts[position - 1];
   if (position > view.drafted) return 'empty';
@@ -103,6 +112,7 @@ export const stageOf = (step, view, position) => {
 const KIND_OF_STAGE = { empty: 'start', drafted: 'draft', verified: 'verify', threshold: 'threshold', decided: 'coin' };
 
 // The kind of beat up to which a cell of a step has been told, as the inspector names it.
+/** @type {(step: Step, view: View, cell: Cell) => Kind} */
 export const kindOf = (step, view, cell) => {
   if (view.drawn) return 'draw';
   if (view.owed) return 'owed';
@@ -111,6 +121,7 @@ export const kindOf = (step, view, cell) => {
 };
 
 // The cell that a beat is about.
+/** @type {(step: Step, beat: {kind: Kind, position?: ?number}) => Cell | undefined} */
 export const cellOfBeat = (step, beat) => {
   const cells = cellsOf(step);
   const final = cells.find((cell) => isFinal(cell));
@@ -121,10 +132,12 @@ export const cellOfBeat = (step, beat) => {
 };
 
 // The cells of a step whose fate is on view.
+/** @type {(step: Step, view: View) => Cell[]} */
 export const settledCells = (step, view) =>
   cellsOf(step).filter((cell) => (isFinal(cell) ? view.drawn : stageOf(step, view, cell.position) === 'decided'));
 
 // Counts of everything revealed up to a beat, its step as it is shown there. A pass counts once it has been made.
+/** @type {(clock: Clock, at: number, step?: Step) => Counts} */
 export const countsAt = (clock, at, step = clock.steps[clock.beats[at].step]) => {
   const beat = clock.beats[at];
   const view = viewOf(step, beat);
@@ -134,6 +147,7 @@ export const countsAt = (clock, at, step = clock.steps[clock.beats[at].step]) =>
 };
 
 // The beat at which the next cell of a state appears, after a beat; from the start again where none follows.
+/** @type {(clock: Clock, at: number, state: string) => ?number} */
 export const nextOfState = (clock, at, state) => {
   const appears = clock.order.flatMap((number) =>
     cellsOf(clock.steps[number])
@@ -144,6 +158,7 @@ export const nextOfState = (clock, at, state) => {
 };
 
 // The beat at which a cell's fate is told.
+/** @type {(clock: Clock, cell: Spot) => number} */
 export const beatOfCell = (clock, cell) => {
   const { step: number, position, state } = cell;
   const step = clock.steps[number];
@@ -168,7 +183,9 @@ const BEAT_WORDS = {
   draw: () => 'the draw',
 };
 
+/** @type {(beat: Beat) => string} */
 export const beatWords = (beat) => BEAT_WORDS[beat.kind](beat);
 
+/** @type {(address: Address) => string} */
 export const beatOfMove = ({ step, position, purpose }) =>
   ({ accept: `${step}.coin.${position}`, draft: `${step}.draft.${position}`, final: `${step}.draw` })[purpose];

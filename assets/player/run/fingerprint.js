@@ -6,6 +6,7 @@ const CHECKPOINTS = [...Array.from({ length: 32 }, (_, i) => i + 1), 36, 40, 48,
 export const FINGERPRINT = /^[\w-]{8}\.[\w-]{0,45}$/;
 
 // From where on two runs differ, in words; null where they are the same.
+/** @type {(ours: string, theirs: string) => ?string} */
 export const partingWords = (ours, theirs) => {
   if (ours === theirs) return null;
   const [mine, other] = [ours, theirs].map((print) => print.slice(9));

@@ -2,6 +2,8 @@
 
 import { sumOf } from './numbers.js';
 
+/** @import { Final, Lane, Piece, Row, Throw } from './types.js' */
+
 const AXIS_ENDS = [0.05, 0.1, 0.25, 0.5, 1];
 
 const laneFrom = (id, p, q, both, raw) => ({ id, p, q, both, owed: Math.max(0, p - both), over: Math.max(0, q - both), raw });
@@ -28,6 +30,7 @@ const restLane = (row, unshown) => {
 };
 
 // The lanes of a chart: the tokens that must be seen, then the likeliest, `most` in all, and the rest as one lane.
+/** @type {(row: Row, seen: number[], most: number, drafting?: boolean) => Lane[]} */
 export const lanesOf = (row, seen, most, drafting = false) => {
   const tokens = tokensOf(row).sort(byWeight(drafting));
   const first = seen.map((id) => tokens.find((token) => token.id === id)).filter(Boolean);
@@ -42,6 +45,7 @@ export const lanesOf = (row, seen, most, drafting = false) => {
 };
 
 // The axis fits the tokens; the rest may be cut where it would dwarf them.
+/** @type {(lanes: Lane[], withRaw: boolean, drafting?: boolean) => number} */
 export const axisOf = (lanes, withRaw, drafting = false) => {
   const longest = Math.max(0, ...lanes.filter((each) => each.id !== null)
     .flatMap((each) => [weightOf(each, drafting), withRaw ? rawWeightOf(each, drafting) : 0]));
@@ -49,9 +53,11 @@ export const axisOf = (lanes, withRaw, drafting = false) => {
 };
 
 // What a lane gets where replacements are drawn from p itself instead of from what is owed.
+/** @type {(each: Lane, mass: number) => number} */
 export const fromP = (each, mass) => each.both + mass * each.p;
 
 // How far the output is then from p in all. What is not in the row is known as a lump only, so these are two bounds.
+/** @type {(row: Row, mass: number) => number[]} */
 export const offBy = (row, mass) => {
   const rest = restLane(row, []);
   const shown = sumOf(tokensOf(row).map((token) => Math.max(0, fromP(token, mass) - token.p)));
@@ -59,6 +65,7 @@ export const offBy = (row, mass) => {
 };
 
 // The law that a final token was drawn from, as the pieces of [0, 1) that its tokens hold, in the order of the draw.
+/** @type {(row: Row, final: ?Final) => Piece[]} */
 export const piecesOf = (row, final) => row.ids.map((id, i) => {
   if (id === final?.id) return { id, low: final.low, high: final.high };
   const chance = final?.kind === 'bonus' || final?.fallback ? row.p[i] : Math.max(0, row.p[i] - row.q[i]) / final.mass;
@@ -66,6 +73,7 @@ export const piecesOf = (row, final) => row.ids.map((id, i) => {
 }).filter((piece) => piece.high - piece.low > 0).sort((a, b) => a.low - b.low);
 
 // The same for p itself, whose intervals the row of a rejected draft does not hold: largest first, the rest last.
+/** @type {(lanes: Lane[]) => Piece[]} */
 export const piecesOfP = (lanes) => {
   let low = 0;
   return lanes.filter((each) => each.id !== null && each.p > 0).map((each) => {
@@ -97,6 +105,7 @@ const pickFrom = (weights, u) => {
 };
 
 // Returns each throw as {lane, kept}, lane an index into `lanes`.
+/** @type {(lanes: Lane[], fromOwed: boolean, seed: number) => Throw[]} */
 export const throwDice = (lanes, fromOwed, seed) => {
   const dice = diceOf(seed);
   const [drafted, replacing] = [lanes.map((each) => each.q), lanes.map((each) => (fromOwed ? each.owed : each.p))];
@@ -107,4 +116,5 @@ export const throwDice = (lanes, fromOwed, seed) => {
   });
 };
 
+/** @type {(throws: Throw[], lanes: Lane[]) => number[]} */
 export const countByLane = (throws, lanes) => lanes.map((_, at) => throws.filter((each) => each.lane === at).length);

@@ -3,11 +3,15 @@
 import { cellsOf, inOutput } from './cells.js';
 import { milliseconds, sumOf } from './numbers.js';
 
+/** @import { Figures, RaceEvent, Trace } from './types.js' */
+
 const SHORTEST_RACE = 8; // tokens; below that no winner is called
 
 // Each lane as events: the milliseconds at which its next tokens were there.
+/** @type {(trace: Trace, ms: number[]) => RaceEvent[]} */
 export const plainEvents = (trace, ms) => trace.baseline.token_ids.map((id, i) => ({ at: ms[i], cells: [{ id, state: 'by-plain' }] }));
 
+/** @type {(trace: Trace) => RaceEvent[]} */
 export const speculativeEvents = (trace) => {
   let at = 0;
   return trace.steps.map((step) => {
@@ -16,13 +20,16 @@ export const speculativeEvents = (trace) => {
   });
 };
 
+/** @type {(events: RaceEvent[]) => number} */
 export const endOf = (events) => events.at(-1)?.at ?? 0;
 
+/** @type {(events: RaceEvent[]) => number} */
 export const tokensIn = (events) => events.reduce((sum, event) => sum + event.cells.length, 0);
 
 const meanOf = (steps, name) => sumOf(steps.map((step) => step.ms[name])) / steps.length;
 
 // Who was faster for each token, and the figures that say why.
+/** @type {(trace: Trace, figures: Figures, ms: number[]) => object} */
 export const raceFigures = (trace, figures, ms) => {
   const [plain, speculative] = [plainEvents(trace, ms), speculativeEvents(trace)];
   const plainToken = endOf(plain) / tokensIn(plain);
@@ -41,6 +48,7 @@ export const raceFigures = (trace, figures, ms) => {
   };
 };
 
+/** @type {(f: object) => string} */
 export const verdictOfRace = (f) => {
   const tokens = `${milliseconds(f.token)} a token against ${milliseconds(f.plainToken)}`;
   if (f.isShort) return `Too few tokens to call it: ${tokens}.`;
@@ -49,6 +57,7 @@ export const verdictOfRace = (f) => {
     : `Speculation loses: ${tokens}, it takes ${((1 / f.ratio - 1) * 100).toFixed(0)} % longer.`;
 };
 
+/** @type {(trace: Trace, f: object) => string[]} */
 export const reasonsOfRace = (trace, f) => {
   const tokens = `${f.perPass.toFixed(2)} tokens`;
   const drafted = f.acceptance === null ? 'Nothing was drafted' : `${f.acceptance.toFixed(2)} of the drafts looked at were kept`;

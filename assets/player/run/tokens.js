@@ -19,8 +19,10 @@ const visibleCharacter = (character) => {
   return character;
 };
 
+/** @type {(text: string) => string} */
 export const visible = (text) => (text === '' ? '⟨empty⟩' : Array.from(text, visibleCharacter).join(''));
 
+/** @type {(tokens: Object<string, string>, id: number) => string} */
 export const nameOf = (tokens, id) => (tokens[id] === undefined ? `⟨id ${id}⟩` : visible(tokens[id]));
 
 // Bytes of a token's text; a lone surrogate U+DC80 … U+DCFF stands for one raw byte.
@@ -36,6 +38,7 @@ const bytesOf = (text) => {
 };
 
 // Readable text token by token: a character split over several tokens appears with its last one.
+/** @type {(texts: string[]) => string[]} */
 export const readable = (texts) => {
   const decoder = new TextDecoder();
   return texts.map((text, i) => decoder.decode(bytesOf(text), { stream: i < texts.length - 1 }));

@@ -5,13 +5,17 @@ import { isStopShown, loadedPairs } from './bridge.js';
 import { isStandalone } from './modes.js';
 import { state } from './state.js';
 
+/** @import { Address, Message, Pair, Trace } from '../run/types.js' */
+
 // --- the moved number
 
 export const moved = { run: null, step: 0, position: 0, purpose: '', u: null, timer: null };
 
+/** @type {(run: string, address: Address) => boolean} */
 export const isMoved = (run, address) =>
   moved.u !== null && moved.run === run && ['step', 'position', 'purpose'].every((name) => moved[name] === address[name]);
 
+/** @type {() => void} */
 export const forgetMove = () => { moved.u = null; };
 
 export const branching = {
@@ -45,9 +49,11 @@ const whyNotHere = (trace, pairs) => {
 
 const isFromCsv = (trace) => trace.settings.top_m === 0;
 
+/** @type {() => boolean} */
 export const isComputing = () => state.live || branching.busy !== null || isStopShown();
 
 // The one reason why a branch of a run can't be computed now, or null.
+/** @type {(trace: Trace) => ?string} */
 export const whyNoBranch = (trace) => {
   if (isStandalone()) return 'This file has no models behind it: open the run on a SpecViz page.';
   if (isFromCsv(trace)) return 'This run came from a CSV file, which does not hold enough to go on from: open its JSON file.';
@@ -59,15 +65,18 @@ export const whyNoBranch = (trace) => {
 // --- asking for one
 
 // Where the server finds the run on screen: among the recorded ones, as this visitor's own, or in what is sent along.
+/** @type {() => {recorded: string} | {run: string} | {trace: string}} */
 export const whereabouts = () => {
   if (state.recorded) return { recorded: state.recorded.name };
   if (state.trace.run_id === branching.kept) return { run: state.trace.run_id };
   return { trace: JSON.stringify(state.trace) };
 };
 
+/** @type {(trace: Trace) => ?string} */
 export const recordedRoot = (trace) => branching.roots.get(trace.run_id) ?? null;
 
 // Every message passes here once: it may be the branch that was asked for, or something else that ends the comparison.
+/** @type {(message: Message) => void} */
 export const noteMessage = (message) => {
   const { parent, pair } = branching;
   const id = message.trace.run_id;
@@ -83,9 +92,11 @@ export const noteMessage = (message) => {
 
 // --- original and branch under each other
 
+/** @type {(pair: Pair) => 'original' | 'branch'} */
 export const onScreenOf = ({ original }) => (state.trace.run_id === original.trace.run_id ? 'original' : 'branch');
 
 // Both messages while one of them is on screen, or null.
+/** @type {() => ?Pair} */
 export const comparison = () => {
   const { pair } = branching;
   return pair && [pair.original, pair.branch].some((each) => each.trace.run_id === state.trace.run_id) ? pair : null;

@@ -9,6 +9,8 @@
 //   reminder    why the last key or click did less than it says
 //   size        the same beat has another room: Present, a phone's width
 
+/** @import { Change } from '../run/types.js' */
+
 const CHANGES = ['beat', 'playing', 'choice', 'line', 'predicting', 'answer', 'reminder', 'size'];
 
 const changes = new EventTarget();
@@ -19,6 +21,8 @@ const known = (change) => {
   return change;
 };
 
+/** @type {(change: Change) => boolean} */
 export const tell = (change) => changes.dispatchEvent(new Event(known(change)));
 
+/** @type {(change: Change, act: () => void) => void} */
 export const on = (change, act) => changes.addEventListener(known(change), act);

@@ -3,6 +3,8 @@
 import { controlsNow } from './bridge.js';
 import { state } from './state.js';
 
+/** @import { Trace } from '../run/types.js' */
+
 export const CONTROL_NAMES = [
   'prompt', 'pair', 'draft', 'k', 'temperature', 'top_k', 'top_p', 'max_new_tokens', 'seed', 'chat', 'agreement',
 ];
@@ -31,6 +33,7 @@ const agreementOf = ({ pair, draft }) => {
 };
 
 // What the controls would hold for the run on screen.
+/** @type {(trace: Trace) => Object<string, any>} */
 export const askedFor = ({ settings, prompt }) => ({
   prompt: prompt.text,
   pair: settings.pair,
@@ -57,6 +60,7 @@ const differs = (name, now, was) => {
   return typeof was[name] === 'number' ? Number(now[name]) !== was[name] : now[name] !== was[name];
 };
 
+/** @type {() => {name: string, now: any, was: any}[]} */
 export const changedControls = () => {
   const now = controlValues();
   if (!now || state.trace === null) return [];

@@ -17,6 +17,7 @@ export const address = {
 };
 
 // A standalone file carries its own query.
+/** @type {() => void} */
 export const readLink = () => {
   address.query = new URLSearchParams(root().dataset.query ?? window.location.search);
   predicting.on = linked('predict') === '1';
@@ -24,6 +25,7 @@ export const readLink = () => {
 };
 
 // What the link asked for under a name, as text, or null where it says nothing of it.
+/** @type {(name: string) => ?string} */
 export const linked = (name) => address.query.get(name);
 
 export const TASK_LENGTH = 200; // characters
@@ -31,13 +33,17 @@ export const TASK_LENGTH = 200; // characters
 export const LABEL_LENGTH = 60;
 
 // The same on one line and not longer than it may be: whatever a link holds, it is shown as text.
+/** @type {(name: string, most: number) => string} */
 export const linkedText = (name, most) => cutText(linked(name) ?? '', most);
 
+/** @type {(text: string, most: number) => string} */
 export const cutText = (text, most) => Array.from(text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()).slice(0, most).join('');
 
 // The names in a list such as lock=k,seed, of those that there are.
+/** @type {(name: string, known: string[]) => string[]} */
 export const linkedNames = (name, known) => (linked(name) ?? '').split(',').filter((each) => known.includes(each));
 
+/** @type {() => string} */
 export const linkedTask = () => linkedText('task', TASK_LENGTH);
 
 // --- what it says
@@ -55,6 +61,7 @@ const LINK_SAYS = {
   present: () => (isPresenting() ? '1' : null),
 };
 
+/** @type {() => string} */
 export const linkOf = () => {
   const query = new URLSearchParams(window.location.search);
   CONTROL_NAMES.forEach((name) => query.delete(name));
@@ -67,10 +74,12 @@ export const linkOf = () => {
   return `?${query}`;
 };
 
+/** @type {(query: string) => string} */
 export const fullLink = (query) => `${window.location.origin}${window.location.pathname}${query}`;
 
 const LINK_AFTER = 200; // milliseconds without another move: browsers limit how often an address may change
 
+/** @type {() => void} */
 export const writeLink = () => {
   clearTimeout(address.timer);
   if (!address.acted || isStandalone()) return;
@@ -82,6 +91,7 @@ export const writeLink = () => {
 // --- following it
 
 // Whether the run on screen is the one that the page's link is about: it then stands at the link's beat.
+/** @type {() => boolean} */
 export const isLinked = () => {
   if (address.query.has('recorded')) return state.recorded?.name === address.query.get('recorded');
   if (!CONTROL_NAMES.some((name) => address.query.has(name))) return true;
@@ -93,6 +103,7 @@ export const isLinked = () => {
 // A beat's name can be right in another run of the same settings: its step is what has to be here.
 const hasBeat = (clock, name) => indexOfBeat(clock, name) !== null && clock.starts[name.split('.')[0]] !== undefined;
 
+/** @type {() => ?number} */
 export const linkedBeat = () => {
   if (!address.query.has('beat') || state.live || !isLinked()) return null;
   const name = address.query.get('beat');

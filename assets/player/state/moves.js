@@ -7,6 +7,9 @@ import { CALL_FIRST, captionNow, game, isAsking, isPredicting, NO_FARTHER, NO_JU
 import { questionNow, reach, remind } from './reveal.js';
 import { atEnd, atStepEnd, currentBeat, hasBeats, lastBeat, merge, state } from './state.js';
 
+/** @import { Cell, Message, Speed } from '../run/types.js' */
+
+/** @type {(message: Message) => boolean} */
 export const takeMessage = (message) => {
   const sameRun = state.trace !== null && state.trace.run_id === message.trace.run_id;
   const name = sameRun && hasBeats() ? currentBeat().name : null;
@@ -31,6 +34,7 @@ export const takeMessage = (message) => {
   return sameRun;
 };
 
+/** @type {(index: number) => void} */
 export const goTo = (index) => {
   if (!hasBeats()) return;
   const at = Math.max(0, Math.min(index, reach(lastBeat())));
@@ -39,6 +43,7 @@ export const goTo = (index) => {
   tell('beat');
 };
 
+/** @type {() => void} */
 export const stopPlaying = () => {
   if (!state.playing) return;
   state.playing = false;
@@ -46,6 +51,7 @@ export const stopPlaying = () => {
 };
 
 // A visitor's move ends the play; the play's own moves do not come this way.
+/** @type {(index: ?number) => void} */
 export const moveTo = (index) => {
   if (index === null) return;
   stopPlaying();
@@ -54,35 +60,42 @@ export const moveTo = (index) => {
 };
 
 // A beat on from a question goes to its coin, answered or not.
+/** @type {(direction: number, speed?: Speed) => void} */
 export const moveBy = (direction, speed = state.speed) => {
   if (!hasBeats()) return;
   if (direction > 0 && speed === state.speed && questionNow()) goToCoin();
   else moveTo(nextStop(state.clock, state.at, speed, direction));
 };
 
+/** @type {(number: number) => void} */
 export const moveToStep = (number) => moveTo(state.clock.ends[number] ?? null);
 
+/** @type {(cellState: string) => void} */
 export const moveToNext = (cellState) => {
   if (!hasBeats()) return;
   if (isPredicting()) remind(NO_JUMP);
   else moveTo(nextOfState(state.clock, state.at, cellState));
 };
 
+/** @type {(cell: Cell) => void} */
 export const moveToCell = (cell) => {
   moveToStep(cell.step);
   choose(cell);
 };
 
+/** @type {(cell: Cell) => void} */
 export const choose = (cell) => {
   state.chosen = { step: cell.step, position: cell.position, state: cell.state };
   tell('choice');
 };
 
+/** @type {(speed: Speed) => void} */
 export const setSpeed = (speed) => {
   state.speed = speed;
   tell('playing');
 };
 
+/** @type {() => void} */
 export const togglePlay = () => {
   if (!hasBeats()) return;
   if (!state.playing && isAsking()) {
@@ -94,6 +107,7 @@ export const togglePlay = () => {
   tell('playing');
 };
 
+/** @type {() => void} */
 export const endCaptions = () => {
   state.captions = false;
   tell('line');
@@ -112,12 +126,14 @@ let timer = null;
 
 const pauseHere = () => (captionNow()?.beat === currentBeat().name ? READING : PAUSES[state.speed]);
 
+/** @type {() => void} */
 export const wind = () => {
   clearTimeout(timer);
   timer = state.playing ? setTimeout(() => { playOn(); wind(); }, pauseHere()) : null;
 };
 
 // On to the coin that was asked about.
+/** @type {() => void} */
 export const goToCoin = () => {
   game().reached = Math.max(game().reached, state.at + 1);
   moveTo(state.at + 1);

@@ -1,5 +1,7 @@
 // What the player shows and where it stands. Nothing here draws, and nothing here tells: `moves.js` changes it and says so.
 
+/** @import { Beat, Message, Trace } from '../run/types.js' */
+
 export const state = {
   trace: null, // the run on screen
   figures: null,
@@ -16,15 +18,20 @@ export const state = {
   chosen: null, // a cell that somebody chose; it stands until the next beat
 };
 
+/** @type {() => Beat} */
 export const currentBeat = () => state.clock.beats[state.at];
 
+/** @type {() => boolean} */
 export const hasBeats = () => state.clock !== null && state.clock.beats.length > 0;
 
+/** @type {() => number} */
 export const lastBeat = () => state.clock.beats.length - 1;
 
+/** @type {() => boolean} */
 export const atEnd = () => state.at >= lastBeat();
 
 // A live message holds only the latest steps; they join those that came before.
+/** @type {(message: Message) => Trace} */
 export const merge = (message) => {
   const before = state.trace;
   if (!message.live || !before || before.run_id !== message.trace.run_id) return message.trace;
@@ -33,4 +40,5 @@ export const merge = (message) => {
   return { ...message.trace, steps, tokens: { ...before.tokens, ...message.trace.tokens } };
 };
 
+/** @type {() => boolean} */
 export const atStepEnd = () => state.at === state.clock.ends[currentBeat().step];

@@ -3,6 +3,8 @@
 import { THROWS } from '../../run/mass.js';
 import { wantsStillness } from '../../state/modes.js';
 
+/** @import { Throw } from '../../run/types.js' */
+
 const FALL_MS = 260;
 
 const THROWING_MS = 1500;
@@ -46,6 +48,7 @@ const sizeCanvas = (canvas) => {
 };
 
 // Dots fall into the output lanes `targets` of a chart; `axis` is where the lanes' full width ends.
+/** @type {(canvas: HTMLCanvasElement, targets: Element[], throws: Throw[], axis: number, falling: boolean) => void} */
 export const letFall = (canvas, targets, throws, axis, falling) => {
   sizeCanvas(canvas);
   const origin = canvas.getBoundingClientRect();

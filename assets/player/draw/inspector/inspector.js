@@ -12,6 +12,8 @@ import { draftDraw, finalHandle, movableCoin, movableDart } from './movable.js';
 import { bigRuler, termOf } from './ruler.js';
 import { coinFormula, drawFormula, pWord, qWord, say, SAYINGS, strong, thresholdFormula } from './words.js';
 
+/** @import { Kind, Spot, Trace } from '../../run/types.js' */
+
 const BEATS = ['start', 'draft', 'verify', 'threshold', 'coin', 'owed', 'draw'];
 
 const inspecting = {
@@ -334,6 +336,7 @@ const listenIn = (place) => {
 };
 
 // Draws into `place` what `cellKey` {step, position, state} of `trace` shows at `beatKind`, one of BEATS; no key is no cell.
+/** @type {(place: HTMLElement, trace: Trace, cellKey: ?Spot, beatKind: Kind) => void} */
 export const drawInspector = (place, trace, cellKey, beatKind) => {
   const scene = sceneOf(trace, cellKey, beatKind);
   const about = `${trace.run_id} ${scene.step?.step} ${scene.key?.position}`;

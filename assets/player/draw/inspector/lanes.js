@@ -8,6 +8,8 @@ import { make, tokenNode } from '../dom.js';
 import { placedAt, termOf } from './ruler.js';
 import { pWord, qWord } from './words.js';
 
+/** @import { Lane, Piece, Scene } from '../../run/types.js' */
+
 const widthOn = (node, value, axis) => {
   node.style.width = `${Math.min(100, (100 * value) / axis)}%`;
   return node;
@@ -105,6 +107,7 @@ const chartTitle = (view) => {
   return make('p', 'svi-axis', make('span', '', ...drafts, ...between), make('span', '', `axis 0 … ${view.axis}`));
 };
 
+/** @type {(scene: Scene, lanes: Lane[], view: object) => HTMLElement} */
 export const drawLanes = (scene, lanes, view) => {
   const rows = make('div', 'svi-rows', ...lanes.map((each) => laneRow(scene, each, view)));
   rows.setAttribute('role', 'list');
@@ -164,6 +167,7 @@ const dartAt = (u) =>
   make('span', 'svi-dart', placedAt(make('b', '', number(u)), Math.min(0.95, Math.max(0.05, u))), placedAt(make('i', '', '▼'), u));
 
 // `dart` is null until it has fallen.
+/** @type {(scene: Scene, pieces: Piece[], kind: string, dart: ?number) => HTMLElement} */
 export const drawBar = (scene, pieces, kind, dart) => {
   const drawn = dart === null ? null : scene.final.id;
   const bar = termOf(make('div', `svi-bar svi-bar-${kind}`, ...pieces.map((piece) => pieceNode(piece, drawn))), 'owed');
@@ -173,6 +177,7 @@ export const drawBar = (scene, pieces, kind, dart) => {
 };
 
 // Each piece slides out of its lane into the bar.
+/** @type {(root: Element) => void} */
 export const slideIn = (root) => {
   if (wantsStillness()) return;
   root.querySelectorAll('[data-piece]').forEach((piece) => {

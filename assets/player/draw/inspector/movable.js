@@ -10,6 +10,8 @@ import { make, tokenNode } from '../dom.js';
 import { drawBar } from './lanes.js';
 import { placedAt } from './ruler.js';
 
+/** @import { Handle, Piece, Scene } from '../../run/types.js' */
+
 const drawOutcome = (trace, pieces, own, u) => {
   const id = drawnAt(pieces, own, u);
   if (id === own) return { same: true, verdict: ['still ', tokenNode(trace.tokens, own)], rest: ': nothing changes' };
@@ -37,6 +39,7 @@ const draftHandle = (scene) => ({
   flag: drawnText,
 });
 
+/** @type {(scene: Scene, pieces: Piece[]) => Handle} */
 export const finalHandle = (scene, pieces) => ({
   address: { step: scene.step.step, position: acceptedIn(scene.step) + 1, purpose: 'final' },
   was: scene.final.u, name: 'the dart', outcome: (u) => drawOutcome(scene.trace, pieces, scene.final.id, u),
@@ -162,16 +165,19 @@ const makeMovable = (scene, place, marker, flag, handle) => {
 };
 
 // The coin on its ruler.
+/** @type {(scene: Scene, place: HTMLElement) => ?HTMLElement} */
 export const movableCoin = (scene, place) => {
   if (scene.trace.settings.fault) return make('p', 'svi-soft svi-why', whyNoBranch(scene.trace));
   return canMove(scene) ? makeMovable(scene, place, place.querySelector('u'), place.querySelector('.svi-flag'), coinHandle(scene)) : null;
 };
 
 // A dart over a bar of pieces.
+/** @type {(scene: Scene, place: HTMLElement, handle: Handle) => ?HTMLElement} */
 export const movableDart = (scene, place, handle) => (canMove(scene) && place.querySelector('.svi-dart')
   ? makeMovable(scene, place, place.querySelector('.svi-dart i'), place.querySelector('.svi-dart b'), handle) : null);
 
 // The draft's draw: where on the draft's law, laid out in the order of the draw, its number fell.
+/** @type {(scene: Scene) => ?(HTMLElement[])} */
 export const draftDraw = (scene) => {
   const { cell, row } = scene;
   if (!canMove(scene) || cell.low === null || cell.low === undefined || cell.q >= 1) return []; // one token alone leaves nothing to draw

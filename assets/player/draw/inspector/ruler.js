@@ -4,11 +4,15 @@ import { chanceOf, coinName, coinTexts } from '../../run/cells.js';
 import { number } from '../../run/numbers.js';
 import { make } from '../dom.js';
 
+/** @import { Draft } from '../../run/types.js' */
+
+/** @type {(node: HTMLElement, share: number) => HTMLElement} */
 export const placedAt = (node, share) => {
   node.style.left = `${100 * share}%`;
   return node;
 };
 
+/** @type {(node: HTMLElement, term: string) => HTMLElement} */
 export const termOf = (node, term) => {
   node.dataset.term = term;
   return node;
@@ -29,6 +33,7 @@ const coinMark = (cell) => {
 };
 
 // Before its coin falls a cell shows only how far the ruler is filled.
+/** @type {(cell: Draft, thrown: boolean) => HTMLElement} */
 export const bigRuler = (cell, thrown) => {
   const chance = chanceOf(cell);
   const fill = termOf(make('i'), 'bound');

@@ -5,12 +5,15 @@ import { apart, number, percentOf } from '../../run/numbers.js';
 import { make, tokenNode } from '../dom.js';
 import { termOf } from './ruler.js';
 
+/** @import { Scene } from '../../run/types.js' */
+
 export const qWord = (text) => make('b', 'sv-q', text);
 
 export const pWord = (text) => make('b', 'sv-p', text);
 
 export const strong = (text) => make('b', '', text);
 
+/** @type {(...parts: (Node | string)[]) => HTMLElement} */
 export const say = (...parts) => make('p', 'svi-say', ...parts);
 
 const inkOf = (scene, id) => tokenNode(scene.trace.tokens, id);
@@ -167,8 +170,10 @@ const ratioParts = (cell) => {
   ];
 };
 
+/** @type {(scene: Scene) => HTMLElement} */
 export const thresholdFormula = ({ cell }) => formulaLine(...ratioParts(cell), formulaTerm(strong(number(chanceOf(cell))), 'bound'));
 
+/** @type {(scene: Scene) => HTMLElement} */
 export const coinFormula = ({ cell }) => {
   const [coin, bound] = coinTexts(cell);
   return formulaLine(
@@ -177,6 +182,7 @@ export const coinFormula = ({ cell }) => {
   );
 };
 
+/** @type {(scene: Scene) => HTMLElement} */
 export const drawFormula = ({ final, trace }) => {
   const chance = number(final.high - final.low);
   if (trace.settings.fault) return formulaLine('drawn with ', strong(chance));
