@@ -21,6 +21,11 @@ test('lanes add up to both laws; a second token that must be seen comes last', (
   near(sumOf(lanes.map((lane) => lane.both)), 0.6875);
 });
 
+test('what the rest delivers is never more than either law gives it', () => {
+  const [rest] = mass.lanesOf({ ids: [], p: [], q: [], p_rest: 0.125, q_rest: 0.25, overlap_rest: 0.1875 }, [], 0);
+  assert.deepEqual(rest, { id: null, p: 0.125, q: 0.25, both: 0.125, owed: 0, over: 0.125, raw: null });
+});
+
 test('before the target’s pass lanes are in the order of q alone', () => {
   const row = { ...ROW, p: [0, 0, 0.8], q: [0.1, 0.5, 0.2] };
   assert.deepEqual(mass.lanesOf(row, [4], 3, true).map((lane) => lane.id), [4, 7, 9, null]);

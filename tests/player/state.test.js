@@ -46,7 +46,7 @@ test('a link says the settings and the beat of the run on screen, and keeps what
 });
 
 test('of a recorded run a link says its name alone; of a branch its numbers and no fingerprint', () => {
-  open('', RUN, { recorded: { name: 'opening' }, fingerprint: 'abcdefgh.a' });
+  open('?k=9&prompt=x', RUN, { recorded: { name: 'opening' }, fingerprint: 'abcdefgh.a' });
   assert.deepEqual(said(), { recorded: 'opening', beat: '1.start' });
   const branch = { ...RUN, settings: { ...RUN.settings, overrides: [[2, 1, 'accept', 0.25], [3, 1, 'final', 0.5]] } };
   open('', branch, { fingerprint: 'abcdefgh.a' });
@@ -136,6 +136,7 @@ test('while predicting nobody gets past the next question, and a skip counts as 
   assert.equal(currentBeat().name, '1.threshold.1');
   assert.deepEqual(reveal.questionNow(), { step: 1, position: 1, way: 'verdict', key: '1.1', open: true });
   reveal.game().calls.set('1.1', 'accept');
+  assert.equal(reveal.score().all, 0); // its coin has not fallen
   moves.goToCoin();
   assert.equal(currentBeat().name, '1.coin.1');
   assert.deepEqual(reveal.score(), { all: 1, right: 1, likelier: 1, kept: 1 });

@@ -58,6 +58,8 @@ test('a race: when which tokens were there, who won, and why', () => {
   assert.equal(race.verdictOfRace(figures), 'Speculation wins: 5 ms a token against 10 ms, 2.00 times as fast.');
   assert.equal(race.verdictOfRace({ ...figures, token: 12.5, ratio: 0.8 }), 'Speculation loses: 13 ms a token against 10 ms, it takes 25 % longer.');
   assert.equal(race.verdictOfRace({ ...figures, ratio: 1.004 }), 'A draw: 5 ms a token against 10 ms.');
+  assert.match(race.verdictOfRace({ ...figures, ratio: 1.006 }), /^Speculation wins/);
+  assert.match(race.verdictOfRace({ ...figures, ratio: 0.994 }), /^Speculation loses/);
   assert.equal(race.verdictOfRace({ ...figures, isShort: true }), 'Too few tokens to call it: 5 ms a token against 10 ms.');
   assert.deepEqual(race.reasonsOfRace(trace, figures), [
     '1.00 of the drafts looked at were kept, so a target pass gave 3.00 tokens.',
