@@ -12,10 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from specviz import Trace
+from specviz.bundle import ASSETS
 from specviz.errors import SpecVizError
 from specviz.record.fingerprint import fingerprint
 
-FOLDER = Path(__file__).resolve().parents[2] / "assets" / "gallery"
+FOLDER = ASSETS / "gallery"
 
 
 @dataclass(frozen=True)

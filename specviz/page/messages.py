@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from specviz import Trace
 from specviz.page.gallery import Recorded, entries, prints
-from specviz.player import as_json, whole_run
+from specviz.record.html import as_json, whole_run
 
 OVERLAP = 2
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import html
+import json
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from specviz.player import as_json, asset, scripts, styles, whole_run
+from specviz.bundle import asset, script, styles
 from specviz.record.files import write_file
+from specviz.record.fingerprint import fingerprint
+from specviz.record.metrics import summary
 from specviz.record.trace import Trace
 
 # What the player finds on the page: its element, its value, and nobody who changes it or listens.
@@ -57,14 +60,14 @@ def to_html(
     `query` is a link's query string that says where the player opens ("beat=3.coin.2&predict=1"); `recorded` is what the
     gallery says of the run. Raises SpecVizError where the file can't be written.
     """
-    script = SHIM % scripts()
+    code = SHIM % script()
     page = PAGE.format(
-        policy=_policy(script),
+        policy=_policy(code),
         title=html.escape(title_of(trace)),
         styles=styles(),
         player=_player(query),
         run=as_json(whole_run(trace.data, made=False, recorded=recorded)),
-        script=script,
+        script=code,
     )
     if path is not None:
         write_file(path, page)
@@ -86,13 +89,23 @@ def title_of(trace: Trace) -> str:
     return title.encode("utf-8", "replace").decode()
 
 
+def whole_run(data: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the message that shows a whole run: its trace, figures and fingerprint, and `more` that is known of it."""
+    return {"live": False, "trace": data, "figures": summary(data), "fingerprint": fingerprint(data), **more}
+
+
+def as_json(value: Any) -> str:
+    """Return JSON in which nothing looks like a tag, wherever it may be put."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
 def _player(query: str) -> str:
     """Return the player's template, marked as standing alone; `query` may be a visitor's."""
     marks = f'<div class="sv-player" data-standalone data-query="{html.escape(query.encode("utf-8", "replace").decode())}"'
-    return asset("player.html").replace('<div class="sv-player"', marks, 1)
+    return asset("player/player.html").replace('<div class="sv-player"', marks, 1)
 
 
-def _policy(script: str) -> str:
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def _policy(code: str) -> str:
+    digest = b64encode(hashlib.sha256(code.encode()).digest()).decode()
     allowed = f"script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"

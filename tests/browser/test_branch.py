@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from specviz import Trace, decode, load_pair, resume
+from specviz.bundle import script
 from specviz.models.toy import ToyCursor
 from specviz.page import gallery
-from specviz.player import asset
 from tests.browser.helpers import (
     complaint,
     download,
@@ -28,8 +28,7 @@ from tests.browser.helpers import (
 )
 from tests.browser.traces import fixture_trace
 
-PURE = ("numbers", "tokens", "dom", "record", "ruler", "mass", "drag")
-OUTCOME = """([sources, cases]) => new Function('cases', sources + `
+OUTCOME = """([code, cases]) => new Function('cases', code + `
   const outcomeOf = ({ trace, step, position, purpose, u }) => {
     const at = trace.steps[step - 1];
     if (purpose === 'accept') return coinOutcome(at.drafts[position - 1], u);
@@ -93,7 +92,7 @@ def test_a_drag_says_what_a_branch_would_do(page: Page) -> None:
                 )
                 cases.append({"trace": trace.data, **change})
                 expected.append((was == now, now))
-    answers = page.evaluate(OUTCOME, ["\n".join(asset(f"{name}.js") for name in PURE), cases])
+    answers = page.evaluate(OUTCOME, [script("player/draw/inspector/movable.js"), cases])
     named = 0
     for case, (same, words), (unchanged, now) in zip(cases, answers, expected, strict=True):
         assert same == unchanged, case

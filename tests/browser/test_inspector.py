@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from specviz import player
+from specviz import bundle
 from tests.browser.traces import HOSTILE, WORDS, fixture_trace
 
-SCRIPTS = [name for name in player.PLAYER_SCRIPTS if name != "player"]
 SIZE = {"width": 600, "height": 900}
 Draw = Callable[..., Page]
 
@@ -26,14 +25,17 @@ def drawn(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Draw]:
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    styles = "".join(f"<style>{player.asset(f'{name}.css')}</style>" for name in ("player", "inspector"))
-    template = f'<div id="element" hidden>{player.asset("player.html")}</div>'
+    styles = "".join(
+        f"<style>{bundle.asset(f'{name}.css')}</style>"
+        for name in ("player/styles/player", "player/styles/inspector")
+    )
+    template = f'<div id="element" hidden>{bundle.asset("player/player.html")}</div>'
     page.set_content(
         f'<!doctype html><body>{styles}{template}<div class="sv-player"><div id="place"></div></div>'
     )
-    scripts = "\n".join(player.asset(f"{name}.js") for name in SCRIPTS)
+    code = bundle.script("player/draw/inspector/inspector.js")
     page.evaluate(
-        f"() => {{ const element = document.querySelector('#element'); {scripts}; window.draws = drawInspector; window.throwDice = throwDice; window.lanesOf = lanesOf; }}"
+        f"() => {{ const element = document.querySelector('#element'); {code}; window.draws = drawInspector; window.throwDice = throwDice; window.lanesOf = lanesOf; }}"
     )
 
     def draw(trace: dict[str, Any], key: dict[str, Any] | None, beat: str) -> Page:

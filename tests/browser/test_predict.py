@@ -4,128 +4,14 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from specviz.player import asset
 from tests.browser.helpers import beat, open_trace, press
 from tests.browser.traces import fixture_trace
-
-MODULES = ("numbers", "tokens", "record", "dom", "ruler", "calls", "speed", "endcard")
-FACE = "scoreOf, scoreWords, distanceOf, guessWords, distanceWords, coinOfDigits, stepWithCoin, endWords, speedWords"
-
-
-@pytest.fixture(scope="module")
-def scratch(browser: Browser) -> Iterator[Page]:
-    """An empty page that knows how calls are scored and what is said at the end."""
-    page = browser.new_page()
-    code = "\n".join(asset(f"{name}.js") for name in MODULES)
-    page.evaluate(f"() => {{ {code}\n window.it = {{ {FACE} }}; }}")
-    yield page
-    page.close()
-
-
-# --- without the player -------------------------------------------------------------------------------------------------
-
-CALLS = [
-    {"call": "accept", "verdict": "accept", "chance": 0.9},
-    {"call": "accept", "verdict": "reject", "chance": 0.2},
-    {"call": "reject", "verdict": "accept", "chance": 0.4},
-    {"call": "reject", "verdict": "reject", "chance": 0.5},
-]
-
-
-def test_calls_are_scored_beside_the_likelier_side(scratch: Page) -> None:
-    score = scratch.evaluate("calls => it.scoreOf(calls)", CALLS)
-    assert score == {"all": 4, "right": 2, "likelier": 2, "kept": 2}
-    words = "([score, greedy]) => it.scoreWords(score, greedy)"
-    score = {"all": 10, "right": 7, "likelier": 8, "kept": 6}
-    assert (
-        scratch.evaluate(words, [score, False])
-        == "7 of 10 right; always calling the likelier side would have got 8."
-    )
-    assert scratch.evaluate(words, [score, True]) == "7 of 10 right; always saying “same” would have got 6."
-    assert scratch.evaluate(words, [{**score, "all": 0}, False]) == "No call yet."
-
-
-def test_guesses_are_scored_by_distance(scratch: Page) -> None:
-    guesses = [{"guess": 60, "chance": 0.4196}, {"guess": 0, "chance": 0.004}, {"guess": 94, "chance": 1}]
-    words = scratch.evaluate("guesses => guesses.map(it.guessWords)", guesses)
-    assert words == [
-        "You said 60 %, it is 42 %: 18 off.",
-        "You said 0 %, it is under 1 %: exactly right.",
-        "You said 94 %, it is 100 %: 6 off.",
-    ]
-    assert scratch.evaluate("it.distanceWords", guesses) == "3 guesses, mean distance 8."
-    assert scratch.evaluate("it.distanceWords", guesses[:1]) == "1 guess, mean distance 18."
-
-
-@pytest.mark.parametrize(
-    ("text", "coin"),
-    [("7 1", 0.71), ("71", 0.71), (" 0.71 ", 0.71), (".05", 0.05), ("0,99", 0.99), ("00", 0.0)]
-    + [(text, None) for text in ("", "7", "711", "a1", "1.71", "-7 1", "0.7", "٧١")],
-)
-def test_two_digits_are_a_coin(scratch: Page, text: str, coin: float | None) -> None:
-    assert scratch.evaluate("it.coinOfDigits", text) == coin
-
-
-def test_another_coin_decides_by_the_rule_and_leaves_what_follows_open(scratch: Page) -> None:
-    step = fixture_trace(steps=1)["steps"][0]
-    p, q = (step["drafts"][1][name] for name in ("p", "q"))
-    bound = p / q
-    assert 0.05 < bound < 0.95
-    change = "([step, u]) => it.stepWithCoin(step, 2, u, 'class').drafts.map(draft => draft.state)"
-    first = step["drafts"][0]["state"]
-    assert scratch.evaluate(change, [step, bound - 0.01]) == [first, "accepted", "undecided", "undecided"]
-    assert scratch.evaluate(change, [step, bound + 0.01]) == [first, "rejected", "discarded", "discarded"]
-    step["drafts"][1].update(p=0.3, q=0.6)
-    assert scratch.evaluate(change, [step, 0.5])[1] == "rejected"  # strictly below
-
-
-def end_words(page: Page, trace: dict[str, Any]) -> str:
-    return " ".join(page.evaluate("it.endWords", trace))
-
-
-def test_the_end_in_words(scratch: Page) -> None:
-    trace = fixture_trace(steps=6)
-    gained = [sum(draft["state"] == "accepted" for draft in step["drafts"]) + 1 for step in trace["steps"]]
-    best = gained.index(max(gained)) + 1
-    assert gained.count(max(gained)) > 1 or best > 1
-    tokens = sum(gained)
-    assert (
-        end_words(scratch, trace) == f"{tokens} tokens, 6 big passes instead of {tokens}. Best step: {best}."
-    )
-    stopped = {**trace, "stop": "stopped", "steps": trace["steps"][:1]}
-    assert end_words(scratch, stopped).startswith("1 token, 1 big pass: as many as without a draft.")
-    assert "It was stopped by hand." in end_words(scratch, stopped)
-    alone = copy.deepcopy(fixture_trace(k=0, steps=1))
-    assert (
-        end_words(scratch, alone)
-        == "1 token, 1 big pass: as many as without a draft. Nothing was drafted: K is 0."
-    )
-
-
-def test_the_speed_is_told_where_it_is_known_and_below_one_as_below_one(scratch: Page) -> None:
-    trace = fixture_trace(steps=1)
-    words = "([trace, figures]) => it.speedWords(trace, figures)"
-    known = {"speedup_measured": 0.81, "speedup_modelled": 1.31}
-    assert (
-        scratch.evaluate(words, [trace, known])
-        == "Measured on test: 0.81×, slower than plain decoding: it takes 23 % longer."
-    )
-    modelled = scratch.evaluate(words, [trace, {**known, "speedup_measured": None}])
-    assert modelled.startswith("From the pair’s timings: 1.31×, faster")
-    for figures in (None, {"speedup_measured": None, "speedup_modelled": None}):
-        assert scratch.evaluate(words, [trace, figures]) is None
-    trace["settings"]["pair"] = "toy"
-    assert scratch.evaluate(words, [trace, known]) is None
-
-
-# --- in the player ------------------------------------------------------------------------------------------------------
 
 
 def questions(trace: dict[str, Any]) -> list[tuple[int, int, dict[str, Any]]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from specviz import Trace, decode, load_pair
-from specviz.player import asset
+from specviz.bundle import asset
 from specviz.record.fingerprint import CHECKPOINTS, WHOLE, fingerprint
 
 
@@ -61,7 +61,7 @@ def test_a_discarded_draft_and_the_reason_for_stopping_count_too(trace: Trace) -
 def test_the_browser_counts_the_same_checkpoints() -> None:
     rest = re.search(
         r"length: (\d+) \}, \(_, i\) => i \+ 1\), ([\d, ]+)\];",
-        asset("notes.js").split("CHECKPOINTS = ", 1)[1],
+        asset("player/run/fingerprint.js").split("CHECKPOINTS = ", 1)[1],
     )
     assert rest is not None
     there = [*range(1, int(rest[1]) + 1), *map(int, rest[2].split(", "))]

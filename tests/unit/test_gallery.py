@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts import gallery as recording
-from specviz import Trace, decode, load_pair, player, replay, start
+from specviz import Trace, bundle, decode, load_pair, replay, start
 from specviz.errors import SpecVizError
 from specviz.models.catalogue import DEFAULT_PAIR
 from specviz.page import gallery
@@ -54,7 +54,7 @@ def test_the_opening_shows_all_five_outcomes_in_two_steps(traces: dict[str, Trac
 
 
 def test_each_caption_stands_at_a_beat_of_the_opening(traces: dict[str, Trace]) -> None:
-    beats = re.findall(r"beat: '([^']+)'", player.asset("captions.js"))
+    beats = re.findall(r"beat: '([^']+)'", bundle.asset("player/run/captions.js"))
     assert len(beats) == 7
     steps = traces["opening"].data["steps"]
     for beat in beats:

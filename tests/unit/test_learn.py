@@ -133,7 +133,7 @@ def test_every_field_and_button_that_a_link_names_is_on_the_page() -> None:
 
 
 def test_the_words_that_light_up_are_known_to_the_script() -> None:
-    script = (ASSETS / "learn.js").read_text(encoding="utf-8")
+    script = (ASSETS / "page/learn/learn.js").read_text(encoding="utf-8")
     known = re.findall(r"(\w+): '", re.search(r"const SHOWS = \{(.*?)\};", script, re.DOTALL)[1])  # type: ignore[index]
     assert {*known} == {*learn_text.SHOWN} == {link["show"] for link in links() if link["kind"] == "show"}
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from specviz import Trace, decode, load_pair
+from specviz import Trace, bundle, decode, load_pair
 from specviz.__main__ import main
 from specviz.errors import SpecVizError
-from specviz.player import scripts
 from specviz.record.html import to_frame, to_html
 
 HOSTILE = (
@@ -68,8 +67,8 @@ def test_the_page_holds_the_trace_as_data_and_one_script(trace: Trace) -> None:
     message = json.loads(data[2])
     assert message["trace"] == trace.data
     assert message["figures"] == trace.metrics
-    assert script[1] == {} and scripts() in script[2]
-    assert not re.search(r"</script|<!--", scripts(), re.IGNORECASE)
+    assert script[1] == {} and bundle.script() in script[2]
+    assert not re.search(r"</script|<!--", bundle.script(), re.IGNORECASE)
 
 
 def test_its_policy_forbids_every_request_and_every_other_script(trace: Trace) -> None:

@@ -14,7 +14,7 @@ from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page.exactness.ask import TOY_PROMPT
 from specviz.page.server.shelf import TOY, Shelf
 from specviz.page.settings import MAX_NEW_TOKENS, one_of
-from specviz.player import as_json
+from specviz.record.html import as_json
 
 
 def greedy_settings(trace: Trace | None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from specviz.exactness.one_step import (
 )
 from specviz.page.exactness.ask import Ask, Place, as_mapping, place_on_screen, read_ask
 from specviz.page.server.shelf import TOY, Shelf
-from specviz.player import as_json
+from specviz.record.html import as_json
 
 LANES = 7
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 from specviz import theory
+from specviz.bundle import ASSETS
 from specviz.errors import SpecVizError
 from specviz.exactness.faults import HOT, fault_named
 from specviz.exactness.one_step import check_table
@@ -24,10 +24,10 @@ from specviz.models.trimmed import vocabulary_size
 from specviz.page.gallery import entry_of, open_recorded
 from specviz.page.link import EXACTNESS_SOURCES, NAMES
 from specviz.page.settings import one_of
-from specviz.player import as_json
+from specviz.record.html import as_json
 from specviz.speed import hardware
 
-FOLDER = Path(__file__).resolve().parents[3] / "assets" / "learn"
+FOLDER = ASSETS / "learn"
 TARGET_70B = hardware.Model(70e9, 16)
 MACHINES = {"H100": "NVIDIA H100 SXM"}
 SHOWN = (

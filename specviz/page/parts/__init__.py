@@ -1,39 +1,38 @@
-"""The parts that the browser draws by itself: a constant template, scripts from `assets/`, one JSON string as data.
+"""The parts that the browser draws by itself: a constant template, a script from `assets/`, one JSON string as data.
 
 No text of a visitor or a model ever enters a template: templates are code to Gradio. The scripts make elements with
-`createElement` and `textContent`, and draw again when the string changes. The lists of the player's scripts and styles
-are `PLAYER_SCRIPTS` and `STYLES` in `specviz.player`.
+`createElement` and `textContent`, and draw again when the string changes. What a script is joined from is what it imports.
 """
 
 from __future__ import annotations
 
 import gradio as gr
 
-from specviz.player import asset, scripts, styles
+from specviz.bundle import asset, script, styles
 
-LAB_SCRIPTS = ("numbers", "tokens", "dom")
-LAB_STYLES = ("labs", "exactness", "learn")
+LAB_STYLES = ("page/styles/labs.css", "page/exactness/exactness.css", "page/learn/learn.css")
 OPEN_TAB = "() => document.querySelector('#tabs [role=tab][data-tab-id=%s]')?.click()"
 
 
 def player(value: str | None) -> gr.HTML:
     """Return what shows a run; its value is `messages.finished` or `messages.live`, as JSON."""
-    return _drawn(asset("player.html") + asset("share.html"), scripts(), "player", value)
+    template = asset("player/player.html") + asset("player/share.html")
+    return _html(template, script(), "player", value)
 
 
 def download() -> gr.HTML:
     """Return what hands a visitor a file; its value is what `share.export` gives."""
-    return _drawn(asset("download.html"), asset("download.js"), "download")
+    return _drawn("page/step/download", "download")
 
 
 def status_line(elem_id: str) -> gr.HTML:
     """Return a line that says what is happening; its value is `messages.status`, as JSON."""
-    return _drawn(asset("status.html"), asset("status.js"), elem_id)
+    return _drawn("page/parts/status", elem_id)
 
 
 def panel(elem_id: str) -> gr.HTML:
     """Return figures, a table and sentences of a lab; its value is `messages.panel`, as JSON."""
-    return _drawn(asset("panel.html"), f"{asset('dom.js')}\n{asset('panel.js')}", elem_id)
+    return _drawn("page/parts/panel", elem_id)
 
 
 def prose(html: str, elem_classes: str = "sv-lab") -> gr.HTML:
@@ -48,26 +47,26 @@ def chart(elem_id: str) -> gr.Plot:
 
 def exactness_lab() -> gr.HTML:
     """Return the exactness lab; its value is `exactness_lab.lab`, its event `ask` brings what the browser asks for."""
-    return _lab("exactness", "exactness")
+    return _drawn("page/exactness/exactness", "exactness")
 
 
 def greedy_result() -> gr.HTML:
     """Return the two texts at temperature 0; its value comes from `exactness_lab.greedy`."""
-    return _lab("greedy", "greedy-result")
+    return _drawn("page/exactness/greedy", "greedy-result")
 
 
 def learn() -> gr.HTML:
     """Return the text of Learn; its value is `learn_text.as_text`, its events `show` and `set` bring an experiment."""
-    return _lab("learn", "learn")
+    return _drawn("page/learn/learn", "learn")
 
 
-def _lab(name: str, elem_id: str) -> gr.HTML:
-    joined = "\n".join(asset(f"{script}.js") for script in (*LAB_SCRIPTS, name))
-    return _drawn(asset(f"{name}.html"), joined, elem_id)
+def _drawn(name: str, elem_id: str) -> gr.HTML:
+    """Return what a template and a script of the same name draw."""
+    return _html(asset(f"{name}.html"), script(f"{name}.js"), elem_id)
 
 
-def _drawn(template: str, script: str, elem_id: str, value: str | None = None) -> gr.HTML:
-    return gr.HTML(value, html_template=template, js_on_load=script, apply_default_css=False, elem_id=elem_id)
+def _html(template: str, code: str, elem_id: str, value: str | None = None) -> gr.HTML:
+    return gr.HTML(value, html_template=template, js_on_load=code, apply_default_css=False, elem_id=elem_id)
 
 
 def head() -> str:

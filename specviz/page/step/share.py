@@ -13,8 +13,7 @@ from specviz.errors import SpecVizError
 from specviz.page.gallery import entry_of
 from specviz.page.settings import one_of
 from specviz.page.step.files import message_in, named_run
-from specviz.player import as_json
-from specviz.record.html import to_html
+from specviz.record.html import as_json, to_html
 
 MAX_CHARACTERS = 16_000_000
 MAX_LABEL = 60
