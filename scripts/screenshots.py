@@ -167,7 +167,7 @@ def shoot(browser: Browser, address: str, path: Path, shot: Shot) -> None:
 def shoot_file(browser: Browser, folder: Path) -> None:
     """Take a picture of the opening lesson as one HTML file, opened from disk without a network."""
     source = folder / "alone.html"
-    to_html(Trace.from_json(gallery.entries()[0].path), source)
+    to_html(Trace.from_json(gallery.entries()[0].path).data, source)
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]}, offline=True)
     page = context.new_page()
     page.goto(source.as_uri())

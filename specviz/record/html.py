@@ -18,7 +18,6 @@ from specviz.bundle import asset, script, styles
 from specviz.record.files import write_file
 from specviz.record.fingerprint import fingerprint
 from specviz.record.metrics import summary
-from specviz.record.trace import Trace
 
 # What the player finds on the page: its element, its value, and nobody who changes it or listens.
 SHIM = """(() => {
@@ -53,9 +52,12 @@ FRAME = '<iframe sandbox="allow-scripts allow-modals" srcdoc="{page}" title="{ti
 
 
 def to_html(
-    trace: Trace, path: str | Path | None = None, query: str = "", recorded: Mapping[str, Any] | None = None
+    data: Mapping[str, Any],
+    path: str | Path | None = None,
+    query: str = "",
+    recorded: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return a trace as an HTML page, and write it to `path` where one is given.
+    """Return the run of a trace's data as an HTML page, and write it to `path` where one is given.
 
     `query` is a link's query string that says where the player opens ("beat=3.coin.2&predict=1"); `recorded` is what the
     gallery says of the run. Raises SpecVizError where the file can't be written.
@@ -63,10 +65,10 @@ def to_html(
     code = SHIM % script()
     page = PAGE.format(
         policy=_policy(code),
-        title=html.escape(title_of(trace)),
+        title=html.escape(title_of(data)),
         styles=styles(),
         player=_player(query),
-        run=as_json(whole_run(trace.data, made=False, recorded=recorded)),
+        run=as_json(whole_run(data, made=False, recorded=recorded)),
         script=code,
     )
     if path is not None:
@@ -74,16 +76,16 @@ def to_html(
     return page
 
 
-def to_frame(trace: Trace) -> str:
+def to_frame(data: Mapping[str, Any]) -> str:
     """Return the same page in a frame of its own, for a notebook."""
     return FRAME.format(
-        page=html.escape(to_html(trace)), title=html.escape(title_of(trace)), height=FRAME_HEIGHT
+        page=html.escape(to_html(data)), title=html.escape(title_of(data)), height=FRAME_HEIGHT
     )
 
 
-def title_of(trace: Trace) -> str:
+def title_of(data: Mapping[str, Any]) -> str:
     """Return the page's title: the label, where there is one, and what was run."""
-    settings = trace.data["settings"]
+    settings = data["settings"]
     run = f"{settings['pair']}, K {settings['k']}, temperature {settings['temperature']:g}, seed {settings['seed']}"
     title = " · ".join(filter(None, ("SpecViz", settings["label"], run)))
     return title.encode("utf-8", "replace").decode()

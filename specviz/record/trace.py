@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from specviz.errors import SpecVizError
-from specviz.record import metrics
+from specviz.record import html, metrics
 from specviz.record.csv import COLUMNS, csv_rows, from_csv_text
 from specviz.record.files import parse_json, read_file, write_file
 from specviz.record.shape import checked, ids_of
@@ -102,14 +102,10 @@ class Trace:
 
         The page opens from disk and makes no request.
         """
-        from specviz.record import html  # which needs this module
-
-        return html.to_html(self, path)
+        return html.to_html(self.data, path)
 
     def _repr_html_(self) -> str:
-        from specviz.record import html
-
-        return html.to_frame(self)
+        return html.to_frame(self.data)
 
     @classmethod
     def from_json(cls, source: str | Path) -> Trace:

@@ -62,7 +62,7 @@ def trace() -> Trace:
 
 
 def test_the_page_holds_the_trace_as_data_and_one_script(trace: Trace) -> None:
-    data, script = Reader(to_html(trace)).all("script")
+    data, script = Reader(to_html(trace.data)).all("script")
     assert data[1]["type"] == "application/json"
     message = json.loads(data[2])
     assert message["trace"] == trace.data
@@ -72,7 +72,7 @@ def test_the_page_holds_the_trace_as_data_and_one_script(trace: Trace) -> None:
 
 
 def test_its_policy_forbids_every_request_and_every_other_script(trace: Trace) -> None:
-    page = Reader(to_html(trace))
+    page = Reader(to_html(trace.data))
     policy = next(each[1]["content"] for each in page.all("meta") if "http-equiv" in each[1])
     assert policy is not None
     digest = base64.b64encode(hashlib.sha256(page.all("script")[1][2].encode()).digest()).decode()
@@ -86,7 +86,7 @@ def test_its_policy_forbids_every_request_and_every_other_script(trace: Trace) -
 
 def test_a_query_and_a_label_stay_text(trace: Trace) -> None:
     query = '?beat=1.start&task="><script>x</script>\ud800'
-    page = Reader(to_html(trace, query=query))
+    page = Reader(to_html(trace.data, query=query))
     player = next(each for each in page.found if each[1].get("class") == "sv-player")
     assert player[1]["data-query"] == query.replace("\ud800", "?")
     assert "data-standalone" in player[1]
@@ -96,9 +96,9 @@ def test_a_query_and_a_label_stay_text(trace: Trace) -> None:
 
 def test_a_notebook_shows_the_same_page_in_a_frame(trace: Trace) -> None:
     shown = trace._repr_html_()
-    assert shown == to_frame(trace)
+    assert shown == to_frame(trace.data)
     (frame,) = Reader(shown).found
-    assert frame[0] == "iframe" and frame[1]["srcdoc"] == to_html(trace)
+    assert frame[0] == "iframe" and frame[1]["srcdoc"] == to_html(trace.data)
     assert "allow-same-origin" not in (frame[1]["sandbox"] or "")
 
 

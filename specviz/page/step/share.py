@@ -59,7 +59,7 @@ def _text(trace: Trace, kind: str, data: Mapping[str, Any]) -> str:
         return trace.to_json()
     recorded = data.get("recorded")
     about = {**asdict(entry_of(recorded)), "first": False} if isinstance(recorded, str) else None
-    return to_html(trace, query=str(data.get("query", ""))[:MAX_QUERY], recorded=about)
+    return to_html(trace.data, query=str(data.get("query", ""))[:MAX_QUERY], recorded=about)
 
 
 def signed(trace: Trace, label: object, calls: object) -> Trace:
