@@ -1,4 +1,4 @@
-"""The command line: python -m specviz decode | replay | exactness | bench | pairs | fetch.
+"""The command line: python -m specviz page | decode | replay | exactness | bench | pairs | fetch.
 
 Exit status 0; 1 where `replay` found a difference, or `exactness` a law that is not what it should be; 2 with one line
 on standard error that says what is wrong.
@@ -42,6 +42,7 @@ def parser() -> Parser:
         prog="python -m specviz", description="Speculative decoding, exact, with every step recorded."
     )
     commands = whole.add_subparsers(dest="command", required=True, parser_class=Parser)
+    commands.add_parser("page", help="serve the page at 127.0.0.1:7860, or at the port in PORT")
     to_decode = commands.add_parser("decode", help="run a prompt and print the token grid and the summary")
     _pair_options(to_decode)
     to_decode.add_argument(
@@ -162,6 +163,12 @@ def _load(arguments: argparse.Namespace) -> Pair:
     )
 
 
+def _page(_: argparse.Namespace) -> NoReturn:
+    from specviz.page import launch  # takes seconds, which no other command should
+
+    launch.run()
+
+
 def _decode(arguments: argparse.Namespace) -> int:
     for path in filter(None, (arguments.csv, arguments.json, arguments.html)):
         check_writable(path)
@@ -265,6 +272,7 @@ def _fetch(arguments: argparse.Namespace) -> int:
 
 
 COMMANDS = {
+    "page": _page,
     "decode": _decode,
     "replay": _replay,
     "exactness": _exactness,

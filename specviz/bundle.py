@@ -17,8 +17,17 @@ from posixpath import normpath
 
 from specviz.errors import SpecVizError
 
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
 PLAYER = "player/main.js"
+
+
+def _find_assets() -> Path:
+    """Return the folder of scripts, styles, gallery, lesson and draft: in an installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parent
+    checkout = package.parent / "assets"
+    return checkout if (checkout / PLAYER).is_file() else package / "assets"
+
+
+ASSETS = _find_assets()
 # From the lowest to the highest: a module imports from its own layer and from those before it.
 LAYERS = ("player/run", "player/state", "player/draw", "player/acts", "page", PLAYER)
 STYLES = (
@@ -48,8 +57,16 @@ class Module:
 
 
 def asset(name: str) -> str:
-    """Return the text of a file in `assets/`."""
-    return (ASSETS / name).read_text(encoding="utf-8")
+    """Return the text of a file in `assets/`; raises SpecVizError where this installation lacks it."""
+    return text_of(ASSETS / name)
+
+
+def text_of(file: Path) -> str:
+    """Return the text of a file that belongs to SpecViz; raises SpecVizError where this installation lacks it."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError:
+        raise SpecVizError(f"This installation of SpecViz lacks {file}: install it again.") from None
 
 
 def styles(*labs: str) -> str:
@@ -99,7 +116,7 @@ def read(name: str, folder: Path = ASSETS) -> Module:
     """Return a module by its path in `folder`; raises SpecVizError where a line of it can't be joined."""
     module = Module(name)
     kept = []
-    for line in (folder / name).read_text(encoding="utf-8").splitlines(keepends=True):
+    for line in text_of(folder / name).splitlines(keepends=True):
         found = _IMPORT.fullmatch(line)
         if found:
             file = normpath(str(PurePosixPath(name).parent / found[2]))

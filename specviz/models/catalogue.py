@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from specviz.bundle import ASSETS
 from specviz.errors import SpecVizError
 from specviz.models import fetching, trimmed
 from specviz.models.devices import best_device
 from specviz.models.fetching import Source
 
 DRAFT_KINDS = ("model", "lookup", "self", "noise")
-OWN_DRAFT = Path(__file__).resolve().parents[2] / "assets" / "draft"
+OWN_DRAFT = ASSETS / "draft"
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,7 @@ GPU_PAIR = "smollm2-1.7b"
 
 def has_own_draft(name: str) -> bool:
     """Whether a pair of the catalogue has a draft model of its own."""
-    return (
-        name == "toy"
-        or (name == DEFAULT_PAIR and is_trimmed(OWN_DRAFT))
-        or bool(name in CATALOGUE and CATALOGUE[name].draft)
-    )
+    return name in ("toy", DEFAULT_PAIR) or bool(name in CATALOGUE and CATALOGUE[name].draft)
 
 
 def target_sources(name: str) -> tuple[Source, ...]:

@@ -160,6 +160,11 @@ def _own_draft(
             f"The pair {pair.name} has no draft model of its own: choose lookup, self or noise as its draft."
         )
     if pair.name == DEFAULT_PAIR:
+        if not is_trimmed(OWN_DRAFT):
+            raise SpecVizError(
+                f"This installation of SpecViz lacks {pair.name}'s own draft ({OWN_DRAFT}): install it again, or choose "
+                "lookup, self or noise as the draft."
+            )
         return _draft_from_folder(pair, OWN_DRAFT, device, dtype)
     draft = _load(pair.name, CATALOGUE[pair.name].draft, *_place(pair.target, device, dtype), progress)
     check_same_tokens(pair.target, draft)

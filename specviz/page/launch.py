@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import gradio as gr
 
@@ -77,3 +77,11 @@ def serve() -> int:
         page.block_thread()
         return 0
     return 2
+
+
+def run() -> NoReturn:
+    """Serve the page and end the process with its status, whatever other threads are doing."""
+    status = serve()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # a thread may still be inside torch, which must not see the interpreter go

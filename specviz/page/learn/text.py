@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from specviz import theory
-from specviz.bundle import ASSETS
+from specviz.bundle import ASSETS, text_of
 from specviz.errors import SpecVizError
 from specviz.exactness.faults import HOT, fault_named
 from specviz.exactness.one_step import check_table
@@ -205,7 +205,7 @@ def inline(line: str) -> list[Data]:
 
 
 def _lines(name: str) -> list[str]:
-    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    text = text_of(FOLDER / f"{name}.md")
     return [line for line in text.splitlines() if line.strip()]
 
 
