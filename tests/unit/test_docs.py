@@ -10,6 +10,7 @@ import pytest
 
 from specviz import decode, load_pair
 from specviz.__main__ import main, parser
+from tests.unit import test_layout
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -21,10 +22,6 @@ LONGEST_README = 150
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FLOORS = re.compile(r"<!-- floors: .* -->\n```\n(.*?)```\n<!-- end of floors -->", re.S)
-
-moved_in = pytest.mark.skipif(
-    not (ROOT / "specviz" / "decoding").is_dir(), reason="the folders of docs/layout.md are not there yet"
-)
 
 
 def named(page: Path) -> str:
@@ -156,14 +153,17 @@ def test_the_layout_lists_each_room_once() -> None:
     assert len(rooms) == len(set(rooms))
 
 
-@moved_in
+def test_the_floors_are_those_that_the_imports_are_held_to() -> None:
+    _, *below_the_face = test_layout.FLOORS
+    assert floors_of_the_page() == [list(rooms) for rooms in below_the_face]
+
+
 def test_the_floors_are_all_the_rooms_there_are() -> None:
     rooms = {room for floor in floors_of_the_page() for room in floor}
     there = {path.stem for path in (ROOT / "specviz").iterdir() if path.suffix == ".py" or path.is_dir()}
     assert rooms == {name for name in there if not name.startswith("__")}
 
 
-@moved_in
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_file_and_folder_that_is_named_is_there(page: Path) -> None:
     found = [f"/{name}" for name in FOLDERS]
@@ -178,7 +178,6 @@ def test_every_file_and_folder_that_is_named_is_there(page: Path) -> None:
     assert missing == []
 
 
-@moved_in
 def test_a_folder_that_is_listed_is_listed_whole() -> None:
     for place, holds in table(LAYOUT, "folder"):
         lists = [name.split() for name in in_ticks(holds) if " " in name]
@@ -188,6 +187,5 @@ def test_a_folder_that_is_listed_is_listed_whole() -> None:
             assert set(listed) == there, f"docs/layout.md lists {folder.name} otherwise than it is"
 
 
-@moved_in
 def test_nothing_is_left_to_be_checked() -> None:
     assert "⟨check⟩" not in LAYOUT.read_text(encoding="utf-8")
