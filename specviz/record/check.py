@@ -1,132 +1,202 @@
-"""Checking that an opened file has a trace's shape."""
+"""Checking that an opened file has a trace's shape: pydantic finds what is not as `shape` has it, one sentence says where."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Any, cast
+import reprlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, cast
 
 from specviz.errors import SpecVizError
-from specviz.record.shape import FORMAT, STOPS, VERSION, TraceData, ids_of
+from specviz.record.shape import FORMAT, VERSION, DraftCell, FinalCell, Step, TraceData, ids_of
 
-_number = (int, float)
-_maybe = (int, float, type(None))
-_STEP = {"step": int, "k": int, "drafts": list, "ms": dict, "totals": dict}
-_DRAFT = {
-    "id": int,
-    "u_draft": _number,
-    "low": _number,
-    "high": _number,
-    "q": _number,
-    "p": _number,
-    "state": str,
-}
-_DRAFT |= {
-    "coin": _maybe,
-    "overlap": _maybe,
-    "mass": _maybe,
-    "entropy_p": _maybe,
-    "entropy_q": _maybe,
-    "row": dict,
-}
-_FINAL = {"kind": str, "id": int, "u": _number, "low": _number, "high": _number, "p": _number, "q": _maybe}
-_FINAL |= {"mass": _maybe, "overlap": _maybe, "entropy_p": _maybe, "entropy_q": _maybe, "fallback": bool}
-_TOP = {
-    "run_id": str,
-    "created": str,
-    "settings": dict,
-    "weights": dict,
-    "machine": str,
-    "prompt": dict,
-    "tokens": dict,
-}
-_TOP |= {"prefill_ms": dict, "steps": list, "token_ids": list, "stop": str}
-_SETTINGS = {
-    "label": str,
-    "pair": str,
-    "draft": dict,
-    "k": int,
-    "temperature": _number,
-    "top_k": int,
-    "top_p": _number,
-}
-_SETTINGS |= {
-    "seed": int,
-    "max_new_tokens": int,
-    "chat": bool,
-    "end_ids": list,
-    "top_m": int,
-    "overrides": list,
-}
+if TYPE_CHECKING:
+    from pydantic_core import SchemaValidator
+
+LONGEST_VALUE = 60
+KINDS = {"dict_type": "a record", "list_type": "a list"}
+COLUMNS = ("p", "q", "p_raw", "q_raw", "q_low", "low")
+
+Place = tuple[str | int, ...]  # the names and indices that lead there
 
 
-def checked(data: Any) -> TraceData:
-    """Return data if it has a trace's shape, else raise SpecVizError: what is drawn later may rely on it."""
+def checked(data: object) -> TraceData:
+    """Return what a JSON file held if it is a trace, else raise SpecVizError: whatever reads it later may rely on it."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise SpecVizError("This is not a SpecViz trace: the JSON has no format “specviz-trace”.")
-    if data.get("version") != VERSION:
-        newer = isinstance(data.get("version"), int) and data["version"] > VERSION
+    version = data.get("version")
+    if type(version) is not int or version != VERSION:
+        newer = type(version) is int and version > VERSION
         advice = "update SpecViz to open it" if newer else f"this SpecViz reads version {VERSION}"
-        raise SpecVizError(f"The trace is of version {data.get('version')}: {advice}.")
-    _shape(data, _TOP, "the trace", ("parent", "costs", "baseline"))
-    _shape(data["settings"], _SETTINGS, "its settings", ("fault",))
-    _shape(data["prompt"], {"text": str, "ids": list}, "its prompt")
-    _shape(data["settings"]["draft"], {"kind": str, "name": str}, "its draft")
-    _shape(data["weights"], {"target": dict}, "its weights", ("draft",))
-    if data["stop"] not in STOPS:
-        raise SpecVizError(f"The trace is damaged: its stop is {data['stop']!r}.")
-    if not all(isinstance(text, str) for text in data["tokens"].values()):
-        raise SpecVizError("The trace is damaged: a token's text is not a text.")
-    for step in data["steps"]:
-        _check_step(step)
-    _check_ids(data)
-    return cast(TraceData, data)
+        raise SpecVizError(f"The trace is of version {_shown(version)}: {advice}.")
+    trace = checked_shape(data)
+    _check_distributions(trace)
+    _check_ids(trace)
+    return trace
 
 
-def _check_step(step: Any) -> None:
-    where = f"step {step.get('step') if isinstance(step, dict) else '?'}"
-    _shape(step, _STEP, where, ("k_reason", "final", "extra"))
-    _shape(step["ms"], dict.fromkeys(("draft", "verify", "rest", "step"), _number), where)
-    _shape(step["totals"], dict.fromkeys(("tokens", "target_passes", "draft_passes"), int), where)
-    if step["k"] != len(step["drafts"]):
-        raise SpecVizError(
-            f"The trace is damaged: {where} says k {step['k']} but has {len(step['drafts'])} drafts."
-        )
-    for draft in step["drafts"]:
-        _shape(draft, _DRAFT, where, ("call",))
-        _shape(draft["row"], {"ids": list, "p": list, "q": list}, where, ("p_rest", "q_rest", "overlap_rest"))
-    for final in (step["final"], step["extra"]):
+def checked_shape(data: object) -> TraceData:
+    """Return data as it is, more fields than a trace's included, if it has a trace's shape; else raise SpecVizError.
+
+    A trace opened from CSV has it too.
+    """
+    from pydantic_core import ValidationError
+
+    _check_texts(data)
+    try:
+        _shape().validate_python(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise SpecVizError(_sentence(first["type"], first["loc"], first["input"])) from None
+    trace = cast(TraceData, data)  # and not what pydantic returns: a copy without the other fields
+    _check_steps(trace)
+    _check_costs(trace)
+    return trace
+
+
+@cache
+def _shape() -> SchemaValidator:
+    """Return pydantic's reading of `TraceData`: no type taken for another, no number that is not finite.
+
+    pydantic is imported here, by whoever opens a file, so that nobody else waits for it. A list is given up at its first
+    fault: a sentence has room for one, a large file for a million.
+    """
+    from pydantic import ConfigDict, TypeAdapter
+    from pydantic_core import SchemaValidator
+
+    # A TypedDict by itself would have to bring its own configuration; in a union it takes this one.
+    schema = TypeAdapter(TraceData | None, config=ConfigDict(strict=True, allow_inf_nan=False)).core_schema
+    _give_up_early(schema)
+    return SchemaValidator(schema)
+
+
+def _give_up_early(schema: object) -> None:
+    if isinstance(schema, dict):
+        if schema.get("type") == "list":
+            schema["fail_fast"] = True
+        for inner in schema.values():
+            _give_up_early(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            _give_up_early(inner)
+
+
+def _check_texts(data: object) -> None:
+    """Check the tokens' texts: pydantic gives up a list at its first fault, but no dictionary."""
+    tokens = data.get("tokens") if isinstance(data, dict) else None
+    for token, text in tokens.items() if isinstance(tokens, dict) else ():
+        if not isinstance(text, str):
+            raise SpecVizError(
+                f"The trace is damaged: in its tokens, the text of {_shown(token)} is {_shown(text)}."
+            )
+
+
+# --- what may still be wrong where every type is right ----------------------------------------------------------------
+
+
+def _check_steps(trace: TraceData) -> None:
+    """Check that each step has its k drafts, an examined draft its figures, and a column an entry for each id."""
+    for index, step in enumerate(trace["steps"]):
+        if step["k"] != len(step["drafts"]):
+            raise SpecVizError(
+                f"The trace is damaged: step {index + 1} says k {step['k']} but has {len(step['drafts'])} drafts."
+            )
+        for number, draft in enumerate(step["drafts"]):
+            if draft["state"] != "discarded":
+                _check_there(draft, ("coin", "overlap", "mass"), ("steps", index, "drafts", number))
+        for at, cell in _cells(step, index):
+            if cell["row"] is not None:
+                _check_columns(cell["row"], len(cell["row"]["ids"]), (*at, "row"))
+
+
+def _check_columns(row: Mapping[str, object], count: int, at: Place) -> None:
+    for name in COLUMNS:
+        column = row.get(name)
+        if isinstance(column, list) and len(column) != count:
+            raise SpecVizError(
+                f"The trace is damaged: {_name((*at, name))} has {len(column)} entries for {count} ids."
+            )
+
+
+def _check_costs(trace: TraceData) -> None:
+    rows = 1 + max((step["k"] for step in trace["steps"]), default=0)
+    if trace["costs"] is not None and len(trace["costs"]["target_ms"]) < rows:
+        raise SpecVizError(f"The trace is damaged: target_ms of its costs says nothing of {rows} rows.")
+
+
+def _check_distributions(trace: TraceData) -> None:
+    """Check that all is there that a CSV does not hold."""
+    for index, step in enumerate(trace["steps"]):
+        for at, cell in _cells(step, index):
+            _check_there(cell, ("low", "high", "p"), at)
+            if "u_draft" in cell:
+                _check_there(cell, ("row",), at)
+
+
+def _check_there(cell: Mapping[str, object], names: tuple[str, ...], at: Place) -> None:
+    for name in names:
+        if cell[name] is None:
+            raise SpecVizError(_sentence("none", (*at, name), None))
+
+
+def _cells(step: Step, index: int) -> Iterator[tuple[Place, DraftCell | FinalCell]]:
+    """Yield the cells of a step and where they stand."""
+    for number, draft in enumerate(step["drafts"]):
+        yield ("steps", index, "drafts", number), draft
+    for name, final in (("final", step["final"]), ("extra", step["extra"])):
         if final is not None:
-            _shape(final, _FINAL, where, ("row",))
-            if final["row"] is not None:
-                _shape(
-                    final["row"],
-                    {"ids": list, "p": list, "p_raw": list, "low": list},
-                    where,
-                    ("q", "q_raw", "q_low"),
-                )
+            yield ("steps", index, name), final
 
 
-def _check_ids(data: dict[str, Any]) -> None:
-    ids = [*data["token_ids"], *data["prompt"]["ids"], *ids_of(data["steps"])]
-    for token in ids:
-        if isinstance(token, bool) or not isinstance(token, int) or str(token) not in data["tokens"]:
-            raise SpecVizError(f"The trace is damaged: the token {token!r} has no text in it.")
+def _check_ids(trace: TraceData) -> None:
+    for token in [*trace["token_ids"], *trace["prompt"]["ids"], *ids_of(trace["steps"])]:
+        if str(token) not in trace["tokens"]:
+            raise SpecVizError(f"The trace is damaged: the token {_shown(token)} has no text in it.")
 
 
-def _shape(data: Any, fields: Mapping[str, Any], where: str, others: tuple[str, ...] = ()) -> None:
-    if not isinstance(data, dict):
-        raise SpecVizError(f"The trace is damaged: {where} is not a record.")
-    for name in (*fields, *others):
-        if name not in data:
-            raise SpecVizError(f"The trace is cut short or damaged: {where} lacks {name}.")
-    for name, kind in fields.items():
-        value = data[name]
-        allowed = kind if isinstance(kind, tuple) else (kind,)
-        wrong_bool = isinstance(value, bool) and bool not in allowed
-        if (
-            wrong_bool
-            or not isinstance(value, kind)
-            or (isinstance(value, float) and not math.isfinite(value))
-        ):
-            raise SpecVizError(f"The trace is damaged: {name} of {where} is {value!r:.60}.")
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def _sentence(fault: str, at: Place, value: object) -> str:
+    """Return what is wrong at a place, in one sentence.
+
+    >>> _sentence("missing", ("steps", 2, "totals"), {})
+    'The trace is cut short or damaged: step 3 lacks totals.'
+    >>> _sentence("int_type", ("settings", "k"), "x")
+    "The trace is damaged: k of its settings is 'x'."
+    >>> _sentence("float_type", ("steps", 0, "drafts", 1, "row", "p", 7), True)
+    'The trace is damaged: there is True in p of row of draft 2 of step 1.'
+    """
+    if fault == "missing" and isinstance(at[-1], str):
+        return f"The trace is cut short or damaged: {_name(at[:-1])} lacks {at[-1]}."
+    if fault in KINDS:
+        return f"The trace is damaged: {_name(at)} must be {KINDS[fault]}, not {_shown(value)}."
+    if isinstance(at[-1], int):
+        while isinstance(at[-1], int):
+            at = at[:-1]
+        return f"The trace is damaged: there is {_shown(value)} in {_name(at)}."
+    return f"The trace is damaged: {_name(at)} is {_shown(value)}."
+
+
+def _name(at: Place) -> str:
+    """Return what a place is called.
+
+    >>> _name(("steps", 2, "drafts", 0, "row", "p"))
+    'p of row of draft 1 of step 3'
+    """
+    match at:
+        case ():
+            return "the trace"
+        case (name,):
+            return f"its {name}"
+        case ("steps", int(index)):
+            return f"step {index + 1}"
+        case (*above, "drafts", int(index)):
+            return f"draft {index + 1} of {_name(tuple(above))}"
+        case (*above, name):
+            return f"{name} of {_name(tuple(above))}"
+    raise AssertionError(at)
+
+
+def _shown(value: object) -> str:
+    return reprlib.repr(value)[:LONGEST_VALUE]

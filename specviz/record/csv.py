@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from specviz.errors import SpecVizError
 from specviz.record import metrics
+from specviz.record.check import checked_shape
 from specviz.record.shape import (
     Call,
     DraftCell,
@@ -194,8 +195,8 @@ def from_csv_text(text: str) -> TraceData:
     if len({row["run_id"] for row in rows}) > 1:
         raise SpecVizError("The CSV holds more than one run: keep the rows of one run_id and open it again.")
     try:
-        return _from_csv_rows(rows)
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, StopIteration):
+        return checked_shape(_from_csv_rows(rows))
+    except (SpecVizError, KeyError, ValueError, TypeError, AttributeError, IndexError, StopIteration):
         raise SpecVizError("The CSV is cut short or damaged: a row can't be read.") from None
 
 

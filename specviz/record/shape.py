@@ -12,7 +12,13 @@ mypy holds the code that makes and reads traces to these records, and `check` ho
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NotRequired, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, NotRequired, TypeVar, get_args
+
+from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 FORMAT: Literal["specviz-trace"] = "specviz-trace"
 VERSION: Literal[1] = 1
@@ -27,8 +33,20 @@ STOPS: tuple[Stop, ...] = get_args(Stop)
 Purpose = Literal["draft", "accept", "final"]  # what a random number is read for
 
 
+class Places:
+    """Tells pydantic what stands in each place of a short list: JSON has lists where Python would have a tuple."""
+
+    def __init__(self, *types: object) -> None:
+        self.types = types
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        return core_schema.tuple_schema([handler.generate_schema(each) for each in self.types], strict=False)
+
+
 # [step, position, purpose, u], which `overrides_of` reads
-Override = list[int | str | float]
+Override = Annotated[list[int | str | float], Places(int, int, Purpose, float)]
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
