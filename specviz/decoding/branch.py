@@ -10,7 +10,7 @@ from specviz.decoding.rules import EXACT
 from specviz.decoding.run import Run
 from specviz.errors import SpecVizError
 from specviz.models.pairs import Pair
-from specviz.record.shape import new_record
+from specviz.record.shape import new_record, overrides_from, overrides_of
 from specviz.record.trace import Trace
 
 
@@ -30,9 +30,7 @@ def start_branch(pair: Pair, trace: Trace, *, step: int, position: int, purpose:
     data = trace.data
     _check_branch(pair, trace, step, position, purpose)
     settings = data["settings"]
-    overrides = {(s, i, name): value for s, i, name, value in settings["overrides"]} | {
-        (step, position, purpose): u
-    }
+    overrides = overrides_of(settings) | {(step, position, purpose): u}
     kept = data["steps"][: step - 1]
     same_machine = data["machine"] == pair.machine()  # another one's timings say nothing of the steps to come
     emitted = kept[-1]["totals"]["tokens"] if kept else 0
@@ -41,12 +39,7 @@ def start_branch(pair: Pair, trace: Trace, *, step: int, position: int, purpose:
             run_id=uuid4().hex[:12],
             parent=data["run_id"],
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            settings=settings
-            | {
-                "overrides": [
-                    [*address, value] for address, value in sorted(check_overrides(overrides).items())
-                ]
-            },
+            settings={**settings, "overrides": overrides_from(check_overrides(overrides))},
             weights=data["weights"],
             machine=pair.machine(),
             prompt=data["prompt"],
@@ -76,12 +69,17 @@ def _check_branch(pair: Pair, trace: Trace, step: int, position: int, purpose: s
             f"This trace was made with the pair {settings['pair']}: load that pair with the same draft first."
         )
     ours, theirs = pair.weights(), trace.data["weights"]
-    for side in ("target", "draft"):
-        for fact in ("sha256", "dtype"):
-            mine, other = (ours[side] or {}).get(fact), (theirs[side] or {}).get(fact)
-            if mine != other:
+    for side, mine, other in (
+        ("target", ours["target"], theirs["target"]),
+        ("draft", ours["draft"], theirs["draft"]),
+    ):
+        for fact, here, there in (
+            ("sha256", mine and mine["sha256"], other and other["sha256"]),
+            ("dtype", mine and mine["dtype"], other and other["dtype"]),
+        ):
+            if here != there:
                 raise SpecVizError(
-                    f"The {side}'s {fact} is {mine} here but {other} in the trace: a branch needs the same."
+                    f"The {side}'s {fact} is {here} here but {there} in the trace: a branch needs the same."
                 )
     steps = trace.data["steps"]
     if not 1 <= step <= len(steps):

@@ -13,13 +13,15 @@ coin can be replaced without touching the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 import numpy as np
 
 from specviz.bounds import MOST_ROWS, SEED_LIMIT, whole
 from specviz.errors import SpecVizError
+from specviz.record.shape import Purpose
 
-PURPOSES = ("draft", "accept", "final")
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 Address = tuple[int, int, str]
 
@@ -31,7 +33,7 @@ def check_seed(seed: object) -> int:
 
 def check_overrides(overrides: Mapping[Address, float]) -> dict[Address, float]:
     """Return a checked copy of `{(step, position, purpose): u}`, u in [0, 1); raises SpecVizError."""
-    checked = {}
+    checked: dict[Address, float] = {}
     for address, u in overrides.items():
         step, position, purpose = address
         if purpose not in PURPOSES:

@@ -1,4 +1,4 @@
-"""From the tensors of a step to the plain numbers of its record (the trace's format, design of `trace.py`).
+"""From the tensors of a step to the plain numbers of its record (the trace's shape, see `record.shape`).
 
 The numbers that decide are kept in full; a chart's numbers have five significant digits and only the likeliest tokens.
 All positions of a step are looked up together: beside a small model's forwards, every operation counts.
@@ -6,10 +6,9 @@ All positions of a step are looked up together: beside a small model's forwards,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,6 +17,17 @@ from specviz.decoding.drafters import Places
 from specviz.decoding.rules import ACCEPTED, DISCARDED, REJECTED, RESIDUAL, Rules
 from specviz.decoding.sampling import cumulative
 from specviz.decoding.step import Final, Verdict
+from specviz.record.shape import (
+    BonusRow,
+    DraftCell,
+    DraftRow,
+    DraftState,
+    Drawn,
+    ExaminedColumns,
+    FinalCell,
+    KReason,
+    Outcome,
+)
 
 TOP_M = 12
 TOP_M_DISCARDED = 4
@@ -90,20 +100,67 @@ def overlaps(p: Side, q: Side) -> list[float]:
 # --- charts ---
 
 
-def charts(
+def draft_rows(
     p: Side,
-    q: Side | None,
+    q: Side,
     shown: Sequence[Sequence[int]],
-    shared: Sequence[float | None],
+    shared: Sequence[float],
     final_ends: Sequence[Tensor],
     q_ends: Sequence[Tensor],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[DraftRow]:
     """Yield what a chart of each position needs, as columns over the ids `shown` there, and the rests beyond them.
 
     `final_ends` and `q_ends` [n, ...] (see `sampling.cumulative`) say where each token's interval begins in the law that a
     final draw there would use, and in the draft's; positions beyond `final_ends` were never examined, and have only ids,
     p, q and the rests. `shared` are the overlaps.
     """
+    columns = _columns(p, q, shown, final_ends, q_ends)
+    for index, (ids, exact, overlap) in enumerate(zip(shown, columns, shared, strict=True)):
+        examined: ExaminedColumns = {}
+        if index < len(final_ends):
+            examined = {
+                "p_raw": _rounded(exact["p_raw"]),
+                "q_raw": _rounded(exact["q_raw"]),
+                "q_low": _rounded(exact["q_low"]),
+                "low": _rounded(exact["low"]),
+            }
+        both = sum(min(a, b) for a, b in zip(exact["p"], exact["q"], strict=True))
+        yield {
+            "ids": list(ids),
+            "p": _rounded(exact["p"]),
+            "q": _rounded(exact["q"]),
+            **examined,
+            "p_rest": _rest(sum(exact["p"])),
+            "q_rest": _rest(sum(exact["q"])),
+            "overlap_rest": _rest(both, overlap),
+        }
+
+
+def bonus_row(p: Side, shown: Sequence[int], ends: Tensor) -> BonusRow:
+    """Return the same for one position where nothing was drafted."""
+    exact = next(_columns(p, None, [shown], [ends], []))
+    return {
+        "ids": list(shown),
+        "p": _rounded(exact["p"]),
+        "q": None,
+        "p_raw": _rounded(exact["p_raw"]),
+        "q_raw": None,
+        "q_low": None,
+        "low": _rounded(exact["low"]),
+        "p_rest": _rest(sum(exact["p"])),
+        "q_rest": None,
+        "overlap_rest": None,
+    }
+
+
+def _columns(
+    p: Side,
+    q: Side | None,
+    shown: Sequence[Sequence[int]],
+    final_ends: Sequence[Tensor],
+    q_ends: Sequence[Tensor],
+) -> Iterator[dict[str, list[float]]]:
+    """Yield each position's columns by name, unrounded: p and q, and where there are `final_ends` the others too."""
     bounds = [0, *accumulate(len(ids) for ids in shown)]
     parts = [slice(*bound) for bound in pairwise(bounds)]
     flat = torch.tensor(
@@ -119,16 +176,11 @@ def charts(
         }
     exact: list[float] = torch.cat(list(columns.values())).tolist()
     begins = [0, *accumulate(len(column) for column in columns.values())]
-    for index, (ids, part) in enumerate(zip(shown, parts, strict=True)):
-        where = {
-            name: slice(begin + part.start, begin + part.stop)
-            for name, begin in zip(columns, begins, strict=False)
-        }
-        names = ("p", "q", "p_raw", "q_raw", "q_low", "low") if index < len(final_ends) else ("p", "q")
+    for index, part in enumerate(parts):
         yield {
-            "ids": list(ids),
-            **{name: _rounded(exact[where[name]]) if name in where else None for name in names},
-            **_rests(exact[where["p"]], exact[where["q"]] if q is not None else None, shared[index]),
+            name: exact[begin + part.start : begin + part.stop]
+            for name, begin in zip(columns, begins, strict=False)
+            if index < len(final_ends) or name in ("p", "q")
         }
 
 
@@ -145,23 +197,16 @@ def _rounded(values: list[float]) -> list[float]:
     return [figures(value) for value in values]
 
 
-def _rests(p: list[float], q: list[float] | None, shared: float | None) -> dict[str, float | None]:
-    """Return the mass of the tokens that are not shown: of p, of q, and of their overlap."""
-    if q is None or shared is None:
-        return {"p_rest": figures(max(0.0, 1 - sum(p))), "q_rest": None, "overlap_rest": None}
-    shown = sum(min(a, b) for a, b in zip(p, q, strict=True))
-    return {
-        "p_rest": figures(max(0.0, 1 - sum(p))),
-        "q_rest": figures(max(0.0, 1 - sum(q))),
-        "overlap_rest": figures(max(0.0, shared - shown)),
-    }
+def _rest(shown: float, whole: float = 1.0) -> float:
+    """Return the mass of the tokens that are not shown."""
+    return figures(max(0.0, whole - shown))
 
 
 # --- a step ---
 
 
-def record(verdict: Verdict, step: int, k_reason: str | None, rules: Rules) -> dict[str, Any]:
-    """Return a step's record without times and totals, as the trace keeps it."""
+def record(verdict: Verdict, step: int, k_reason: KReason | None, rules: Rules) -> Outcome:
+    """Return a step's record as the trace keeps it, but for its times and totals."""
     drafts = _draft_records(verdict, rules) if verdict.proposal.draws else []
     finals = [
         _residual_record(final, verdict, drafts[verdict.accepted])
@@ -179,7 +224,7 @@ def record(verdict: Verdict, step: int, k_reason: str | None, rules: Rules) -> d
     }
 
 
-def _draft_records(verdict: Verdict, rules: Rules) -> list[dict[str, Any]]:
+def _draft_records(verdict: Verdict, rules: Rules) -> list[DraftCell]:
     proposal, examined = verdict.proposal, len(verdict.coins)
     count = len(proposal.draws)
     p = Side(verdict.p, verdict.logits[:count])
@@ -190,7 +235,7 @@ def _draft_records(verdict: Verdict, rules: Rules) -> list[dict[str, Any]]:
     )
     shared = overlaps(p, q)
     owed = [_owed(verdict, index, rules) for index in range(examined)]
-    rows = charts(p, q, _shown(verdict, p, q), shared, [ends for ends, _ in owed], proposal.ends)
+    rows = draft_rows(p, q, _shown(verdict, p, q), shared, [ends for ends, _ in owed], proposal.ends)
     entropies_p, entropies_q = entropies(p.laws[:examined]), entropies(q.laws)
     return [
         {
@@ -213,7 +258,7 @@ def _draft_records(verdict: Verdict, rules: Rules) -> list[dict[str, Any]]:
     ]
 
 
-def _state(index: int, verdict: Verdict) -> str:
+def _state(index: int, verdict: Verdict) -> DraftState:
     if index >= len(verdict.coins):
         return DISCARDED
     return ACCEPTED if index < verdict.accepted else REJECTED
@@ -240,22 +285,26 @@ def _shown(verdict: Verdict, p: Side, q: Side) -> list[list[int]]:
     return shown
 
 
-def _residual_record(final: Final, verdict: Verdict, rejected: Mapping[str, Any]) -> dict[str, Any]:
-    return _drawn(final) | {
+def _residual_record(final: Final, verdict: Verdict, rejected: DraftCell) -> FinalCell:
+    return {
+        **_drawn(final),
         "p": float(verdict.p[verdict.accepted, final.id]),
         "q": float(verdict.proposal.law(verdict.accepted)[final.id]),
         "mass": final.mass,
-        **{name: rejected[name] for name in ("overlap", "entropy_p", "entropy_q")},
+        "overlap": rejected["overlap"],
+        "entropy_p": rejected["entropy_p"],
+        "entropy_q": rejected["entropy_q"],
         "fallback": final.mass == 0,
         "row": None,
     }
 
 
-def _bonus_record(final: Final, verdict: Verdict) -> dict[str, Any]:
+def _bonus_record(final: Final, verdict: Verdict) -> FinalCell:
     assert verdict.next_p is not None  # a bonus was due
     p = Side(verdict.next_p[None], verdict.logits[verdict.kept :][:1])
     shown = list(dict.fromkeys([*p.likeliest()[0], final.id]))
-    return _drawn(final) | {
+    return {
+        **_drawn(final),
         "p": float(verdict.next_p[final.id]),
         "q": None,
         "mass": None,
@@ -263,9 +312,9 @@ def _bonus_record(final: Final, verdict: Verdict) -> dict[str, Any]:
         "entropy_p": entropies(p.laws)[0],
         "entropy_q": None,
         "fallback": False,
-        "row": next(charts(p, None, [shown], [None], [final.ends], [])),
+        "row": bonus_row(p, shown, final.ends),
     }
 
 
-def _drawn(final: Final) -> dict[str, Any]:
-    return {name: getattr(final, name) for name in ("kind", "id", "u", "low", "high")}
+def _drawn(final: Final) -> Drawn:
+    return {"kind": final.kind, "id": final.id, "u": final.u, "low": final.low, "high": final.high}

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from torch import Tensor
 
 from specviz.decoding import sampling
 from specviz.decoding.coins import Address
 from specviz.decoding.sampling import Draw, Sampling
+from specviz.record.shape import FinalKind
 
-ACCEPTED, REJECTED, DISCARDED, RESIDUAL, BONUS = "accepted", "rejected", "discarded", "residual", "bonus"
+ACCEPTED: Final = "accepted"
+REJECTED: Final = "rejected"
+DISCARDED: Final = "discarded"
+RESIDUAL: Final = "residual"
+BONUS: Final = "bonus"
 
 
 def _draft_law(logits: Tensor, how: Sampling) -> tuple[Tensor, Tensor]:
@@ -38,7 +44,7 @@ def _residual(p: Tensor, q: Tensor, rejected: int) -> tuple[Tensor, float]:
     return sampling.residual(p, q)
 
 
-def _finals(accepted: int, kept: int, ended: bool) -> tuple[str, ...]:
+def _finals(accepted: int, kept: int, ended: bool) -> tuple[FinalKind, ...]:
     """Return which final draws are due: none after an accepted end token, else a replacement or a bonus."""
     if ended:
         return ()
@@ -67,7 +73,7 @@ class Rules:
     kept: Callable[[Sequence[Draw]], int]
     accept: Callable[[float, float, float], bool]
     residual: Callable[[Tensor, Tensor, int], tuple[Tensor, float]]
-    finals: Callable[[int, int, bool], tuple[str, ...]]
+    finals: Callable[[int, int, bool], tuple[FinalKind, ...]]
     bonus_law: Callable[[Tensor, Tensor | None], Tensor]
     address: Callable[[int, int, str], Address]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Unpack
+from typing import Unpack
 from uuid import uuid4
 
 import torch
@@ -23,8 +23,20 @@ from specviz.decoding.sampling import Sampling
 from specviz.decoding.step import Terms, Verdict, speculate
 from specviz.models.devices import RAN_OUT, memory_errors
 from specviz.models.pairs import Pair
-from specviz.record.shape import new_record
+from specviz.record.shape import (
+    KReason,
+    Outcome,
+    Step,
+    StepMs,
+    Stop,
+    Totals,
+    new_record,
+    overrides_from,
+    overrides_of,
+)
 from specviz.record.trace import Trace
+
+NOTHING_YET: Totals = {"tokens": 0, "target_passes": 0, "draft_passes": 0}
 
 # --- the run ----------------------------------------------------------------------------------------------------------
 
@@ -40,8 +52,7 @@ class Run:
         self.trace = trace
         self._pair = pair
         sampling = Sampling(settings["temperature"], settings["top_k"], settings["top_p"])
-        overrides = {(step, position, purpose): u for step, position, purpose, u in settings["overrides"]}
-        coins = Coins(settings["seed"], overrides)
+        coins = Coins(settings["seed"], overrides_of(settings))
         self._terms = Terms(coins, sampling, frozenset(settings["end_ids"]), rules)
         self._k, self._max_new_tokens = settings["k"], settings["max_new_tokens"]
         self._prompt_length = len(trace.data["prompt"]["ids"])
@@ -67,10 +78,10 @@ class Run:
         """End the run before its next step; what there is stays, and the trace says `stopped`."""
         self._stopped = True
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Step]:
         return self
 
-    def __next__(self) -> dict[str, Any]:
+    def __next__(self) -> Step:
         """Compute one step and return its record; raises SpecVizError where a model gives no finite logits."""
         if self._finished or self._stopped:
             raise StopIteration
@@ -83,7 +94,7 @@ class Run:
 
     @memory_errors(RAN_OUT)
     @torch.inference_mode()
-    def _step(self) -> dict[str, Any]:
+    def _step(self) -> Step:
         begin = time.perf_counter()
         steps = self.trace.data["steps"]
         number = len(steps) + 1
@@ -97,44 +108,47 @@ class Run:
             self._terms,
         )
         drafted = len(verdict.proposal.draws)
-        steps.append(recording.record(verdict, number, _reason(self._k, drafted, limits), self._terms.rules))
+        outcome = recording.record(verdict, number, _reason(self._k, drafted, limits), self._terms.rules)
         self._sequence += verdict.emitted
-        self._account(steps, verdict, begin)
+        steps.append(self._accounted(outcome, verdict, begin))
         return steps[-1]
 
-    def _draft_length(self) -> tuple[int, dict[str, int]]:
+    def _draft_length(self) -> tuple[int, dict[KReason, int]]:
         """Return how many tokens may be drafted now, and what each limit would allow."""
         length = len(self._sequence)
         emitted = length - self._prompt_length
-        limits = {
+        limits: dict[KReason, int] = {
             "length": self._max_new_tokens - emitted - 1,
             "context": min(self._target.limit - length - 1, self._drafter.limit - length),
         }
         return max(0, min(self._k, *limits.values())), limits
 
-    def _account(self, steps: list[dict[str, Any]], verdict: Verdict, begin: float) -> None:
-        """Add times and totals to the last step, and to the trace what it added to the text."""
-        step, data = steps[-1], self.trace.data
-        before = (
-            steps[-2]["totals"] if len(steps) > 1 else {"tokens": 0, "target_passes": 0, "draft_passes": 0}
-        )
-        step["totals"] = {
+    def _accounted(self, outcome: Outcome, verdict: Verdict, begin: float) -> Step:
+        """Return a step with its totals and times, and add to the trace what it added to the text."""
+        data = self.trace.data
+        before = data["steps"][-1]["totals"] if data["steps"] else NOTHING_YET
+        totals: Totals = {
             "tokens": before["tokens"] + len(verdict.emitted),
             "target_passes": before["target_passes"] + 1,
-            "draft_passes": before["draft_passes"] + step["k"] * self._drafter.passes_per_token,
+            "draft_passes": before["draft_passes"] + outcome["k"] * self._drafter.passes_per_token,
         }
         data["token_ids"] += verdict.emitted
-        self.trace.name_tokens(self._pair.target.pieces, step)
+        self.trace.name_tokens(self._pair.target.pieces, outcome)
         stop = self._why_stop()
         if stop:
             self._finished = True
             data["stop"] = stop
         draft, verify = self._drafter.take_ms(), self._target.take_ms()
         whole = (time.perf_counter() - begin) * 1e3
-        times = {"draft": draft, "verify": verify, "rest": max(0.0, whole - draft - verify), "step": whole}
-        step["ms"] = {name: recording.figures(ms) for name, ms in times.items()}
+        ms: StepMs = {
+            "draft": recording.figures(draft),
+            "verify": recording.figures(verify),
+            "rest": recording.figures(max(0.0, whole - draft - verify)),
+            "step": recording.figures(whole),
+        }
+        return {**outcome, "totals": totals, "ms": ms}
 
-    def _why_stop(self) -> str | None:
+    def _why_stop(self) -> Stop | None:
         if self._sequence[-1] in self._terms.end_ids:
             return "end"
         if len(self._sequence) - self._prompt_length >= self._max_new_tokens:
@@ -142,7 +156,7 @@ class Run:
         return "context" if len(self._sequence) >= self._target.limit else None
 
 
-def _reason(k: int, drafted: int, limits: Mapping[str, int]) -> str | None:
+def _reason(k: int, drafted: int, limits: Mapping[KReason, int]) -> KReason | None:
     """Return why fewer than K tokens were drafted: the first limit that binds, or that no more were proposed."""
     if drafted == k:
         return None
@@ -184,7 +198,7 @@ def begin(pair: Pair, prompt: str | Sequence[int], options: RunOptions) -> Run:
                 "end_ids": sorted(pair.target.end_ids),
                 "top_m": recording.TOP_M,
                 "fault": rules.name,
-                "overrides": [[*address, u] for address, u in sorted(options.overrides.items())],
+                "overrides": overrides_from(options.overrides),
             },
             weights=pair.weights(),
             machine=pair.machine(),

@@ -15,6 +15,7 @@ from specviz.decoding.drafters import Drafter, Proposal
 from specviz.decoding.rules import BONUS, EXACT, Rules
 from specviz.decoding.sampling import Sampling, cumulative, draw
 from specviz.models.cursors import Cursor
+from specviz.record.shape import FinalKind
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Verdict:
 class Final:
     """One final draw: its kind, where it fell, where the intervals of its law end, the residual's mass (None for a bonus)."""
 
-    kind: str
+    kind: FinalKind
     id: int
     u: float
     low: float
@@ -129,7 +130,13 @@ def speculate(
 
 
 def _final_law(
-    kind: str, p: Tensor, next_p: Tensor | None, proposal: Proposal, accepted: int, kept: int, rules: Rules
+    kind: FinalKind,
+    p: Tensor,
+    next_p: Tensor | None,
+    proposal: Proposal,
+    accepted: int,
+    kept: int,
+    rules: Rules,
 ) -> tuple[Tensor, float | None]:
     """Return the law [V] of the token that ends a step and a residual's mass: a replacement's at row accepted + 1, or a bonus's."""
     if kind == BONUS and next_p is not None:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
-from typing import Any
 
 import torch
 
@@ -31,6 +30,7 @@ from specviz.errors import SpecVizError
 from specviz.exactness.worlds import START, Table
 from specviz.models.loaded import LoadedModel
 from specviz.models.pairs import Pair
+from specviz.record.shape import Step, finals_of, known, overrides_of
 from specviz.record.trace import Trace
 
 MOST_PATHS = 2_000_000
@@ -132,7 +132,7 @@ def enumerate_runs(
         if resumed:
             step, position, purpose = address
             return resume(pair, trace, step=step, position=position, purpose=purpose, u=u)
-        return play(_overrides(trace) | {address: u})
+        return play(overrides_of(trace.data["settings"]) | {address: u})
 
     return _enumeration(play(_zeros(max_new_tokens, k)), branch, rules, text_of)
 
@@ -165,7 +165,7 @@ def enumerate_step(
         return run.trace
 
     def branch(trace: Trace, address: Address, u: float) -> Trace:
-        return play(_overrides(trace) | {address: u})
+        return play(overrides_of(trace.data["settings"]) | {address: u})
 
     return _enumeration(play(_zeros(1, k)), branch, rules, outcome)
 
@@ -204,12 +204,6 @@ def _refuse_above(paths: int) -> None:
 def _zeros(steps: int, k: int) -> dict[Address, float]:
     """Return 0 for every random number that a run of so many steps can read."""
     return dict.fromkeys(product(range(1, steps + 1), range(1, k + 2), PURPOSES), 0.0)
-
-
-def _overrides(trace: Trace) -> dict[Address, float]:
-    return {
-        (step, position, purpose): u for step, position, purpose, u in trace.data["settings"]["overrides"]
-    }
 
 
 def _enumeration(
@@ -260,19 +254,19 @@ def decided_until(trace: Trace, rules: Rules) -> dict[Address, float]:
     return ends
 
 
-def _decisions(step: Mapping[str, Any], rules: Rules) -> Iterator[tuple[tuple[int, str], float]]:
-    drafts, finals = step["drafts"], [final for final in (step["final"], step["extra"]) if final is not None]
+def _decisions(step: Step, rules: Rules) -> Iterator[tuple[tuple[int, str], float]]:
+    drafts, finals = step["drafts"], finals_of(step)
     for position, draft in enumerate(drafts, start=1):
-        yield (position, "draft"), draft["high"]
-    examined = [draft for draft in drafts if draft["coin"] is not None]
-    for position, draft in enumerate(examined, start=1):
-        bound = accepted_below(rules, draft["p"], draft["q"])
-        if (draft["state"] == "accepted") != (draft["coin"] < bound):
-            raise AssertionError(f"the coin {draft['coin']} decided {draft['state']}, against p and q")
+        yield (position, "draft"), known(draft["high"])
+    examined = [(draft, draft["coin"]) for draft in drafts if draft["coin"] is not None]
+    for position, (draft, coin) in enumerate(examined, start=1):
+        bound = accepted_below(rules, known(draft["p"]), draft["q"])
+        if (draft["state"] == "accepted") != (coin < bound):
+            raise AssertionError(f"the coin {coin} decided {draft['state']}, against p and q")
         yield (position, "accept"), bound if draft["state"] == "accepted" else 1.0
     accepted = sum(draft["state"] == "accepted" for draft in drafts)
     for position, final in enumerate(finals, start=accepted + 1):
-        yield (position, "final"), final["high"]
+        yield (position, "final"), known(final["high"])
 
 
 @lru_cache(maxsize=100_000)

@@ -21,6 +21,7 @@ from specviz.decoding.coins import Address
 from specviz.decoding.rules import BONUS, EXACT, RESIDUAL, Rules
 from specviz.decoding.sampling import Draw, Sampling
 from specviz.errors import SpecVizError
+from specviz.record.shape import FinalKind
 
 UNSURE_BELOW = 0.29  # not 0.3, which the fixture's q has: rounding must not decide
 ARTICLE_EPSILON = 1e-9
@@ -143,11 +144,11 @@ def _clamped(p: Tensor, q: Tensor, rejected: int) -> tuple[Tensor, float]:
 # --- bonuses ----------------------------------------------------------------------------------------------------------
 
 
-def _bonus_after_last_rejection(accepted: int, kept: int, ended: bool) -> tuple[str, ...]:
+def _bonus_after_last_rejection(accepted: int, kept: int, ended: bool) -> tuple[FinalKind, ...]:
     return (RESIDUAL, BONUS) if accepted == kept - 1 and not ended else EXACT.finals(accepted, kept, ended)
 
 
-def _no_bonus(accepted: int, kept: int, ended: bool) -> tuple[str, ...]:
+def _no_bonus(accepted: int, kept: int, ended: bool) -> tuple[FinalKind, ...]:
     return () if 0 < accepted == kept else EXACT.finals(accepted, kept, ended)
 
 

@@ -25,6 +25,7 @@ from specviz.decoding.run import decode
 from specviz.decoding.sampling import Sampling
 from specviz.models.cursors import Cursor
 from specviz.models.pairs import Pair
+from specviz.record.shape import known
 from specviz.record.trace import Trace
 
 GREEDY = Sampling(temperature=0.0)
@@ -64,7 +65,7 @@ class GreedyCheck:
     @property
     def plain(self) -> list[int]:
         """The target's own greedy text, as ids."""
-        return list(self.trace.data["baseline"]["token_ids"])
+        return list(known(self.trace.data["baseline"])["token_ids"])
 
     @property
     def equal(self) -> bool:
@@ -90,7 +91,7 @@ def check_greedy(
 
 def contest_at(pair: Pair, trace: Trace, index: int) -> Contest:
     """Return what the target's logits say of output token `index` (from 0), where a run and its baseline differ."""
-    ours, plain = trace.token_ids[index], trace.data["baseline"]["token_ids"][index]
+    ours, plain = trace.token_ids[index], known(trace.data["baseline"])["token_ids"][index]
     one, (many, rows) = _plain_logits(pair, trace, index), _step_logits(pair, trace, index)
     one_row, many_rows = ((float(row[ours]), float(row[plain])) for row in (one, many))
     return Contest(

@@ -15,7 +15,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -34,6 +34,7 @@ from specviz.exactness.faults import HOT, Fault, without_rejected
 from specviz.exactness.findings import TOKENS, in_table
 from specviz.exactness.worlds import FOUR, FOUR_DRAFT, P, Q, Table
 from specviz.models import toy
+from specviz.record.shape import BonusRow, DraftRow
 
 Floats = np.ndarray
 Interval = tuple[Any, Any]
@@ -80,14 +81,14 @@ def position_of_laws(p: Sequence[float], q: Sequence[float]) -> Position:
     return Position(target, draft, HOT, np.arange(len(p)), tuple(range(len(p))))
 
 
-def position_of_row(row: Mapping[str, Any]) -> Position:
+def position_of_row(row: DraftRow | BonusRow) -> Position:
     """Return the place that a trace's row is about; raises SpecVizError for a row without both laws.
 
     A row holds the likeliest tokens, and of all others the sum of p, of q and of their overlap. In their place stand
     1000 tokens with these very sums, one half of them likelier to the target, the other to the draft; they count as one
     cell. What the algorithm puts out there depends on nothing but the sums; a mistake's figure is a close one.
     """
-    if row.get("q") is None or row.get("overlap_rest") is None:
+    if row["q"] is None or row["q_rest"] is None or row["overlap_rest"] is None:
         raise SpecVizError(
             "This position has no draft law: choose a drafted token that was kept or rejected."
         )

@@ -5,8 +5,8 @@ No model is asked: given p, q and the random numbers, the run is a matter of ari
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Literal
 
 from specviz.decoding.coins import Coins
 from specviz.decoding.rules import EXACT, Rules
@@ -14,8 +14,21 @@ from specviz.decoding.sampling import Draw
 from specviz.errors import SpecVizError
 from specviz.exactness.faults import fault_named
 from specviz.record.csv import draw_probability
+from specviz.record.shape import (
+    BonusRow,
+    DraftCell,
+    DraftRow,
+    FinalCell,
+    RunSettings,
+    Step,
+    TraceData,
+    finals_of,
+    known,
+    overrides_of,
+)
 from specviz.record.trace import Trace
 
+Column = Literal["p", "q", "q_low", "low"]
 TOLERANCE = 5e-10  # half of the ninth decimal
 MASS_TOLERANCE = 1e-10  # the rounding of two sums over a whole vocabulary
 
@@ -36,8 +49,7 @@ def replay(trace: Trace) -> list[str]:
         )
     settings = trace.data["settings"]
     rules = EXACT if settings["fault"] is None else fault_named(settings["fault"]).rules
-    overrides = {(step, position, purpose): u for step, position, purpose, u in settings["overrides"]}
-    coins = Coins(settings["seed"], overrides)
+    coins = Coins(settings["seed"], overrides_of(settings))
     found: list[str] = []
     emitted: list[int] = []
     passes = drafted = 0
@@ -47,7 +59,7 @@ def replay(trace: Trace) -> list[str]:
             f"step {number}: {text}" for text in _step(step, number, coins, settings, len(emitted), rules)
         ]
         emitted += [draft["id"] for draft in step["drafts"] if draft["state"] == "accepted"]
-        emitted += [final["id"] for final in (step["final"], step["extra"]) if final is not None]
+        emitted += [final["id"] for final in finals_of(step)]
         passes, drafted = passes + 1, drafted + per_token * len(step["drafts"])
         totals = {"tokens": len(emitted), "target_passes": passes, "draft_passes": drafted}
         if step["totals"] != totals:
@@ -58,29 +70,30 @@ def replay(trace: Trace) -> list[str]:
 
 
 def _step(
-    step: Mapping[str, Any],
+    step: Step,
     number: int,
     coins: Coins,
-    settings: Mapping[str, Any],
+    settings: RunSettings,
     before: int,
     rules: Rules,
 ) -> Iterator[str]:
     drafts = step["drafts"]
     if step["step"] != number or step["k"] != len(drafts):
         yield f"it says step {step['step']} and k {step['k']}, but is number {number} with {len(drafts)} drafts"
-    kept = rules.kept([Draw(draft["id"], draft["low"], draft["high"]) for draft in drafts])
+    kept = rules.kept([Draw(draft["id"], known(draft["low"]), known(draft["high"])) for draft in drafts])
     drawn_by_q = rules.draft_law is EXACT.draft_law
     accepted, open_ = 0, True
     for position, draft in enumerate(drafts, start=1):
         cell = f"position {position}"
         yield from _uniform(cell, draft["u_draft"], coins, rules.address(number, position, "draft"))
         yield from _interval(cell, draft["u_draft"], draft, draft["q"] if drawn_by_q else None)
-        yield from _in_row(cell, draft["id"], draft["row"], p=draft["p"], q=draft["q"])
+        row, p, q = known(draft["row"]), known(draft["p"]), draft["q"]
+        yield from _in_row(cell, draft["id"], row, p, q)
         state = "discarded"
         if open_ and position <= kept:
-            yield from _column(cell, draft["id"], draft["row"], "q_low", draft["low"])
+            yield from _column(cell, draft["id"], row, "q_low", known(draft["low"]))
             yield from _uniform(cell, draft["coin"], coins, rules.address(number, position, "accept"))
-            passed = draft["coin"] is not None and rules.accept(draft["coin"], draft["p"], draft["q"])
+            passed = draft["coin"] is not None and rules.accept(draft["coin"], p, q)
             state = "accepted" if passed else "rejected"
             accepted += passed
             open_ = passed and draft["id"] not in settings["end_ids"]
@@ -91,7 +104,7 @@ def _step(
         if draft["state"] != state:
             yield f"{cell}: the state is {draft['state']}, the numbers say {state}"
     ended = accepted > 0 and drafts[accepted - 1]["id"] in settings["end_ids"]
-    finals = [final for final in (step["final"], step["extra"]) if final is not None]
+    finals = finals_of(step)
     due = rules.finals(accepted, kept, ended)
     if finals and finals[0]["id"] in settings["end_ids"]:
         due = due[:1]
@@ -105,7 +118,7 @@ def _step(
     yield from _length(step, settings, before)
 
 
-def _length(step: Mapping[str, Any], settings: Mapping[str, Any], before: int) -> Iterator[str]:
+def _length(step: Step, settings: RunSettings, before: int) -> Iterator[str]:
     """Check k against K and the length that was left, and its reason as far as a trace can tell."""
     allowed = max(0, settings["max_new_tokens"] - before - 1)
     if step["k"] > min(settings["k"], allowed):
@@ -117,18 +130,18 @@ def _length(step: Mapping[str, Any], settings: Mapping[str, Any], before: int) -
         yield f"k is {step['k']} for the reason {step['k_reason']!r}, the settings say {reason!r}"
 
 
-def _final(final: Mapping[str, Any], rejected: Mapping[str, Any] | None, rules: Rules) -> Iterator[str]:
+def _final(final: FinalCell, rejected: DraftCell | None, rules: Rules) -> Iterator[str]:
     """Check a replacement against the rejected draft, or a bonus (`rejected` is None) against its own row."""
     drawn_by_rule = (
         rules.bonus_law is EXACT.bonus_law if rejected is None else rules.residual is EXACT.residual
     )
     yield from _interval("final", final["u"], final, draw_probability(final) if drawn_by_rule else None)
-    row = final["row"] if rejected is None else rejected["row"]
-    yield from _column("final", final["id"], row, "low", final["low"])
+    row: DraftRow | BonusRow = known(final["row"]) if rejected is None else known(rejected["row"])
+    yield from _column("final", final["id"], row, "low", known(final["low"]))
     if rejected is None:
-        yield from _in_row("final", final["id"], row, p=final["p"])
+        yield from _in_row("final", final["id"], row, final["p"])
         return
-    yield from _in_row("final", final["id"], row, p=final["p"], q=final["q"])
+    yield from _in_row("final", final["id"], row, final["p"], known(final["q"]))
     if drawn_by_rule:
         yield from _mass("final", final)
     if final["mass"] != rejected["mass"] or final["overlap"] != rejected["overlap"]:
@@ -137,7 +150,7 @@ def _final(final: Mapping[str, Any], rejected: Mapping[str, Any] | None, rules: 
         yield "final: fallback does not agree with the mass"
 
 
-def _whole(data: Mapping[str, Any], emitted: list[int]) -> Iterator[str]:
+def _whole(data: TraceData, emitted: list[int]) -> Iterator[str]:
     settings = data["settings"]
     if data["token_ids"] != emitted:
         yield "token_ids are not what the steps emitted"
@@ -154,30 +167,35 @@ def _uniform(cell: str, u: float | None, coins: Coins, address: tuple[int, int, 
         yield f"{cell}: the random number at {address} is {coins.u(*address)!r}, not {u!r}"
 
 
-def _interval(cell: str, u: float, drawn: Mapping[str, Any], probability: float | None) -> Iterator[str]:
-    if not drawn["low"] <= u < drawn["high"]:
-        yield f"{cell}: {u!r} is not in [{drawn['low']!r}, {drawn['high']!r})"
-    if probability is not None and not abs(drawn["high"] - drawn["low"] - probability) < TOLERANCE:
-        yield f"{cell}: the interval is {drawn['high'] - drawn['low']!r} wide, its probability is {probability!r}"
+def _interval(cell: str, u: float, drawn: DraftCell | FinalCell, probability: float | None) -> Iterator[str]:
+    low, high = known(drawn["low"]), known(drawn["high"])
+    if not low <= u < high:
+        yield f"{cell}: {u!r} is not in [{low!r}, {high!r})"
+    if probability is not None and not abs(high - low - probability) < TOLERANCE:
+        yield f"{cell}: the interval is {high - low!r} wide, its probability is {probability!r}"
 
 
-def _mass(cell: str, drawn: Mapping[str, Any]) -> Iterator[str]:
+def _mass(cell: str, drawn: DraftCell | FinalCell) -> Iterator[str]:
     if drawn["mass"] is None or drawn["overlap"] is None:
         yield f"{cell}: mass or overlap of an examined position is missing"
     elif not abs(drawn["mass"] + drawn["overlap"] - 1) < MASS_TOLERANCE:
         yield f"{cell}: mass {drawn['mass']!r} and overlap {drawn['overlap']!r} do not add up to 1"
 
 
-def _in_row(cell: str, token: int, row: Mapping[str, Any], **full: float) -> Iterator[str]:
-    for name, value in full.items():
-        yield from _column(cell, token, row, name, value)
+def _in_row(
+    cell: str, token: int, row: DraftRow | BonusRow, p: float, q: float | None = None
+) -> Iterator[str]:
+    yield from _column(cell, token, row, "p", p)
+    if q is not None:
+        yield from _column(cell, token, row, "q", q)
 
 
-def _column(cell: str, token: int, row: Mapping[str, Any], name: str, value: float) -> Iterator[str]:
+def _column(cell: str, token: int, row: DraftRow | BonusRow, name: Column, value: float) -> Iterator[str]:
     """Check a full number against the five-digit one that its row has for the same token."""
+    column: list[float] | None = row.get(name)
     if token not in row["ids"]:
         yield f"{cell}: token {token} does not stand in its row"
-    elif name not in row:
+    elif column is None:
         yield f"{cell}: its row lacks {name}"
-    elif float(f"{value:.5g}") != row[name][row["ids"].index(token)]:
-        yield f"{cell}: {name} is {value!r}, its row says {row[name][row['ids'].index(token)]!r}"
+    elif float(f"{value:.5g}") != column[row["ids"].index(token)]:
+        yield f"{cell}: {name} is {value!r}, its row says {column[row['ids'].index(token)]!r}"

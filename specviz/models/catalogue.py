@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from specviz.bundle import ASSETS
 from specviz.errors import SpecVizError
@@ -12,7 +13,8 @@ from specviz.models import fetching, trimmed
 from specviz.models.devices import best_device
 from specviz.models.fetching import Source
 
-DRAFT_KINDS = ("model", "lookup", "self", "noise")
+DraftKind = Literal["model", "lookup", "self", "noise"]
+DRAFT_KINDS: tuple[DraftKind, ...] = get_args(DraftKind)
 OWN_DRAFT = ASSETS / "draft"
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import torch
 
@@ -17,6 +17,7 @@ from specviz.models.catalogue import (
     DEFAULT_PAIR,
     DRAFT_KINDS,
     OWN_DRAFT,
+    DraftKind,
     folder_source,
     has_own_draft,
     is_trimmed,
@@ -28,6 +29,23 @@ from specviz.models.loaded import LoadedModel, load_model, wrap
 from specviz.models.toy import DEFAULT_AGREEMENT, toy_model
 
 
+class Facts(TypedDict):
+    """What a trace says about a model's weights: `record.shape.SideWeights`, which mypy compares with it."""
+
+    source: str | None
+    sha256: str | None
+    dtype: str
+    device: str
+    cache: NotRequired[str]
+
+
+class PairFacts(TypedDict):
+    """The same for both sides; the draft's are None where no model drafts."""
+
+    target: Facts
+    draft: Facts | None
+
+
 @dataclass(frozen=True)
 class Pair:
     """A loaded target with something that drafts for it: kind model, lookup, self or noise."""
@@ -35,7 +53,7 @@ class Pair:
     name: str
     target: LoadedModel
     draft: LoadedModel | None
-    draft_kind: str
+    draft_kind: DraftKind
 
     @property
     def tokenizer(self) -> Any:
@@ -47,7 +65,7 @@ class Pair:
         """The draft model's name, else the kind of draft."""
         return self.draft.name if self.draft is not None else self.draft_kind
 
-    def weights(self) -> dict[str, Any]:
+    def weights(self) -> PairFacts:
         """Return what a trace says about the weights: for each side its source, hash, dtype, device and cache."""
         return {"target": _facts(self.target), "draft": None if self.draft is None else _facts(self.draft)}
 
@@ -56,9 +74,14 @@ class Pair:
         return machine(self.target.device)
 
 
-def _facts(model: LoadedModel) -> dict[str, Any]:
-    facts = {name: getattr(model, name) for name in ("source", "sha256", "dtype", "cache")}
-    return facts | {"device": model.spread}
+def _facts(model: LoadedModel) -> Facts:
+    return {
+        "source": model.source,
+        "sha256": model.sha256,
+        "dtype": model.dtype,
+        "cache": model.cache,
+        "device": model.spread,
+    }
 
 
 # --- loading ----------------------------------------------------------------------------------------------------------

@@ -27,9 +27,22 @@ def build(shelf: Shelf) -> None:
         agreement: float = DEFAULT_AGREEMENT,
     ) -> dict[str, Any]:  # fmt: skip
         """Decode a prompt speculatively and return the trace: every step's drafts, coins, probabilities and totals."""
-        return _trace(
-            shelf, prompt, pair, draft, k, temperature, top_k, top_p, max_new_tokens, seed, chat, agreement
-        ).data
+        return dict(
+            _trace(
+                shelf,
+                prompt,
+                pair,
+                draft,
+                k,
+                temperature,
+                top_k,
+                top_p,
+                max_new_tokens,
+                seed,
+                chat,
+                agreement,
+            ).data
+        )
 
     def csv(
         prompt: str, pair: str = catalogue.DEFAULT_PAIR, draft: str = "", k: int = DEFAULT_K, temperature: float = 0.8, top_k: int = 0,

@@ -10,6 +10,7 @@ from specviz.errors import SpecVizError
 from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page.choices import draft_choices, examples_of
 from specviz.page.settings import CHAT
+from specviz.record.shape import TraceData
 
 NAMES = (
     "prompt", "pair", "draft", "k", "temperature", "top_k", "top_p", "max_new_tokens", "seed", "chat", "agreement",
@@ -29,10 +30,10 @@ def default_values(pair: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def values_of(data: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(data: TraceData) -> dict[str, Any]:
     """Return the controls' values that would make a trace's run again."""
     settings = data["settings"]
-    same = {name: settings[name] for name in NAMES if name in settings}
+    same = {name: value for name, value in settings.items() if name in NAMES}
     return default_values(settings["pair"]) | same | {
         "prompt": data["prompt"]["text"],
         "draft": settings["draft"]["kind"],

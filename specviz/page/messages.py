@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from specviz import Trace
 from specviz.page.gallery import Recorded, entries, prints
 from specviz.record.html import as_json, whole_run
+from specviz.record.shape import DraftCell, FinalCell, Step
 
 OVERLAP = 2
 
@@ -54,9 +55,10 @@ def live(trace: Trace, sent: int) -> str:
     return as_json({"live": True, "trace": {**trace.data, "steps": steps, "tokens": tokens, "token_ids": []}})
 
 
-def _slim(step: Mapping[str, Any]) -> dict[str, Any]:
-    final = step["final"] and {**step["final"], "row": None}
-    return {**step, "drafts": [{**draft, "row": None} for draft in step["drafts"]], "final": final}
+def _slim(step: Step) -> Step:
+    final: FinalCell | None = step["final"] and {**step["final"], "row": None}
+    drafts: list[DraftCell] = [{**draft, "row": None} for draft in step["drafts"]]
+    return {**step, "drafts": drafts, "final": final}
 
 
 # --- labs ---

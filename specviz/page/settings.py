@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from specviz import Sampling
 from specviz.bounds import real, whole
@@ -12,6 +11,7 @@ from specviz.decoding.options import RunOptions
 from specviz.errors import SpecVizError
 from specviz.models import catalogue
 from specviz.page.choices import draft_choices
+from specviz.record.shape import RunSettings
 
 MAX_PROMPT_CHARACTERS = 8000
 MAX_NEW_TOKENS = 256
@@ -77,7 +77,11 @@ def read_settings(
     )
 
 
-def options_of(given: Mapping[str, Any]) -> RunOptions:
+def options_of(given: RunSettings) -> RunOptions:
     """Return the options that a trace's settings name, for the plain loop."""
-    sampling = Sampling(given["temperature"], given["top_k"], given["top_p"])
-    return RunOptions(sampling=sampling, **{name: given[name] for name in ("max_new_tokens", "seed", "chat")})
+    return RunOptions(
+        sampling=Sampling(given["temperature"], given["top_k"], given["top_p"]),
+        max_new_tokens=given["max_new_tokens"],
+        seed=given["seed"],
+        chat=given["chat"],
+    )

@@ -6,11 +6,25 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from specviz.errors import SpecVizError
 from specviz.record import metrics
-from specviz.record.shape import new_record
+from specviz.record.check import checked_shape
+from specviz.record.shape import (
+    Call,
+    DraftCell,
+    DraftKind,
+    DraftState,
+    FinalCell,
+    FinalKind,
+    RunSettings,
+    Step,
+    TraceData,
+    Weights,
+    known,
+    new_record,
+)
 
 COLUMNS = (
     "run_id",
@@ -60,7 +74,7 @@ COLUMNS = (
 )
 
 
-def csv_rows(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def csv_rows(data: TraceData) -> Iterator[dict[str, Any]]:
     """Yield a trace's CSV rows in order of step and position; what does not exist is left out."""
     constant = _csv_settings(data)
     index = 0
@@ -78,10 +92,15 @@ def csv_rows(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             index += emitted
 
 
-def _csv_settings(data: Mapping[str, Any]) -> dict[str, Any]:
+def _csv_settings(data: TraceData) -> dict[str, Any]:
     settings = data["settings"]
-    names = ("k", "temperature", "top_k", "top_p", "seed", "max_new_tokens")
-    return {name: settings[name] for name in names} | {
+    return {
+        "k": settings["k"],
+        "temperature": settings["temperature"],
+        "top_k": settings["top_k"],
+        "top_p": settings["top_p"],
+        "seed": settings["seed"],
+        "max_new_tokens": settings["max_new_tokens"],
         "run_id": data["run_id"],
         "label": json.dumps(settings["label"]),
         "pair": settings["pair"],
@@ -96,7 +115,7 @@ def _csv_settings(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _csv_step(step: Mapping[str, Any]) -> dict[str, Any]:
+def _csv_step(step: Step) -> dict[str, Any]:
     return {
         "step": step["step"],
         "drafted": step["k"],
@@ -109,23 +128,24 @@ def _csv_step(step: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _csv_cells(step: Mapping[str, Any], tokens: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _csv_cells(step: Step, tokens: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield a step's cells as CSV columns: its drafts in order, a residual after the draft that it replaces."""
     drafts, final = step["drafts"], step["final"]
     for position, draft in enumerate(drafts, start=1):
-        examined = draft["state"] in metrics.EXAMINED
+        p, q = draft["p"] if draft["state"] in metrics.EXAMINED else None, draft["q"]
+        ratio = None if p is None or not q else p / q
         yield {
             "position": position,
             "state": draft["state"],
             "token_id": draft["id"],
             "token": json.dumps(tokens[str(draft["id"])]),
-            "p_target": draft["p"] if examined else None,
-            "p_draft": draft["q"],
-            "ratio": draft["p"] / draft["q"] if examined and draft["q"] else None,
-            "accept_prob": min(1.0, draft["p"] / draft["q"]) if examined and draft["q"] else None,
+            "p_target": p,
+            "p_draft": q,
+            "ratio": ratio,
+            "accept_prob": None if ratio is None else min(1.0, ratio),
             "coin": draft["coin"],
             "draw_u": draft["u_draft"],
-            "draw_prob": draft["q"],
+            "draw_prob": q,
             "overlap": draft["overlap"],
             "residual_mass": draft["mass"],
             "entropy_target": draft["entropy_p"],
@@ -138,7 +158,7 @@ def _csv_cells(step: Mapping[str, Any], tokens: Mapping[str, str]) -> Iterator[d
         yield _csv_final(final, len(drafts) + 1, tokens)
 
 
-def _csv_final(final: Mapping[str, Any], position: int, tokens: Mapping[str, str]) -> dict[str, Any]:
+def _csv_final(final: FinalCell, position: int, tokens: Mapping[str, str]) -> dict[str, Any]:
     return {
         "position": position,
         "state": final["kind"],
@@ -155,14 +175,14 @@ def _csv_final(final: Mapping[str, Any], position: int, tokens: Mapping[str, str
     }
 
 
-def draw_probability(final: Mapping[str, Any]) -> float:
+def draw_probability(final: FinalCell) -> float:
     """Return the probability that a final token was drawn with: max(p - q, 0) / mass for a residual, else p."""
     if final["kind"] == "bonus" or final["fallback"] or not final["mass"]:
         return final["p"]
-    return max(final["p"] - final["q"], 0.0) / final["mass"]
+    return max(final["p"] - known(final["q"]), 0.0) / final["mass"]
 
 
-def from_csv_text(text: str) -> dict[str, Any]:
+def from_csv_text(text: str) -> TraceData:
     """Return a trace's data from its CSV text, without intervals and rows; raises SpecVizError where it is none."""
     rows = list(csv.DictReader(io.StringIO(text), strict=False))
     header = (text.splitlines() or [""])[0]
@@ -175,27 +195,31 @@ def from_csv_text(text: str) -> dict[str, Any]:
     if len({row["run_id"] for row in rows}) > 1:
         raise SpecVizError("The CSV holds more than one run: keep the rows of one run_id and open it again.")
     try:
-        return _from_csv_rows(rows)
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, StopIteration):
+        return checked_shape(_from_csv_rows(rows))
+    except (SpecVizError, KeyError, ValueError, TypeError, AttributeError, IndexError, StopIteration):
         raise SpecVizError("The CSV is cut short or damaged: a row can't be read.") from None
 
 
-def _from_csv_rows(rows: list[dict[str, str]]) -> dict[str, Any]:
+def _from_csv_rows(rows: list[dict[str, str]]) -> TraceData:
     first = rows[0]
-    kind = first["draft"] if first["draft"] in ("lookup", "self", "noise") else "model"
-    settings = {
+    kinds: dict[str, DraftKind] = {"lookup": "lookup", "self": "self", "noise": "noise"}
+    settings: RunSettings = {
         "label": json.loads(first["label"]),
         "pair": first["pair"],
-        "draft": {"kind": kind, "name": first["draft"]},
-        **{name: int(first[name]) for name in ("k", "top_k", "seed", "max_new_tokens")},
-        **{name: float(first[name]) for name in ("temperature", "top_p")},
+        "draft": {"kind": kinds.get(first["draft"], "model"), "name": first["draft"]},
+        "k": int(first["k"]),
+        "temperature": float(first["temperature"]),
+        "top_k": int(first["top_k"]),
+        "top_p": float(first["top_p"]),
+        "seed": int(first["seed"]),
+        "max_new_tokens": int(first["max_new_tokens"]),
         "chat": {"true": True, "false": False}[first["chat"]],
         "end_ids": [],
         "top_m": 0,
         "fault": None,
         "overrides": json.loads(first["overrides"]) if first["overrides"] else [],
     }
-    weights = {
+    weights: Weights = {
         "target": {"source": None, "sha256": None, "dtype": first["dtype"], "device": first["device"]},
         "draft": None,
     }
@@ -226,7 +250,7 @@ def _float(cell: str) -> float | None:
     return float(cell) if cell else None
 
 
-def _step_from_csv(rows: list[dict[str, str]]) -> dict[str, Any]:
+def _step_from_csv(rows: list[dict[str, str]]) -> Step:
     first = rows[0]
     drafts = [_draft_from_csv(row) for row in rows if row["state"] in ("accepted", "rejected", "discarded")]
     finals = [_final_from_csv(row) for row in rows if row["state"] in ("residual", "bonus")]
@@ -249,7 +273,7 @@ def _step_from_csv(rows: list[dict[str, str]]) -> dict[str, Any]:
     }
 
 
-def _draft_from_csv(row: dict[str, str]) -> dict[str, Any]:
+def _draft_from_csv(row: dict[str, str]) -> DraftCell:
     return {
         "id": int(row["token_id"]),
         "u_draft": float(row["draw_u"]),
@@ -258,20 +282,20 @@ def _draft_from_csv(row: dict[str, str]) -> dict[str, Any]:
         "q": float(row["p_draft"]),
         "p": _float(row["p_target"]),
         "coin": _float(row["coin"]),
-        "state": row["state"],
+        "state": cast(DraftState, row["state"]),
         "overlap": _float(row["overlap"]),
         "mass": _float(row["residual_mass"]),
         "entropy_p": _float(row["entropy_target"]),
         "entropy_q": _float(row["entropy_draft"]),
-        "call": row["call"] or None,
+        "call": cast(Call, row["call"]) if row["call"] else None,
         "row": None,
     }
 
 
-def _final_from_csv(row: dict[str, str]) -> dict[str, Any]:
+def _final_from_csv(row: dict[str, str]) -> FinalCell:
     mass = _float(row["residual_mass"])
     return {
-        "kind": row["state"],
+        "kind": cast(FinalKind, row["state"]),
         "id": int(row["token_id"]),
         "u": float(row["draw_u"]),
         "low": None,

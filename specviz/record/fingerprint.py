@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
-from typing import Any
+
+from specviz.record.shape import Outcome, TraceData, finals_of
 
 # The steps after which a character stands for everything up to there: each one at first, then further apart.
 CHECKPOINTS = (*range(1, 33), 36, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
 WHOLE = 8  # characters of the hash of the whole run
 
 
-def fingerprint(data: Mapping[str, Any]) -> str:
+def fingerprint(data: TraceData) -> str:
     """Return a run's fingerprint: 8 characters for all of it, a dot, one for the run up to each checkpoint it reached.
 
     Characters are those of base64url, six bits each; at most 54 in all. Of two runs that part at a checkpoint, one in 64
@@ -37,9 +37,9 @@ def fingerprint(data: Mapping[str, Any]) -> str:
     return f"{_base64(running.digest())[:WHOLE]}.{''.join(characters)}"
 
 
-def _outcome(step: Mapping[str, Any]) -> str:
+def _outcome(step: Outcome) -> str:
     drafts = [f"{draft['id']} {draft['state']}" for draft in step["drafts"]]
-    finals = [f"{final['id']} {final['kind']}" for final in (step["final"], step["extra"]) if final]
+    finals = [f"{final['id']} {final['kind']}" for final in finals_of(step)]
     return f"{', '.join(drafts)}; {', '.join(finals)}\n"
 
 

@@ -18,6 +18,7 @@ from specviz.bundle import asset, script, styles
 from specviz.record.files import write_file
 from specviz.record.fingerprint import fingerprint
 from specviz.record.metrics import summary
+from specviz.record.shape import TraceData
 
 # What the player finds on the page: its element, its value, and nobody who changes it or listens.
 SHIM = """(() => {
@@ -52,7 +53,7 @@ FRAME = '<iframe sandbox="allow-scripts allow-modals" srcdoc="{page}" title="{ti
 
 
 def to_html(
-    data: Mapping[str, Any],
+    data: TraceData,
     path: str | Path | None = None,
     query: str = "",
     recorded: Mapping[str, Any] | None = None,
@@ -76,14 +77,14 @@ def to_html(
     return page
 
 
-def to_frame(data: Mapping[str, Any]) -> str:
+def to_frame(data: TraceData) -> str:
     """Return the same page in a frame of its own, for a notebook."""
     return FRAME.format(
         page=html.escape(to_html(data)), title=html.escape(title_of(data)), height=FRAME_HEIGHT
     )
 
 
-def title_of(data: Mapping[str, Any]) -> str:
+def title_of(data: TraceData) -> str:
     """Return the page's title: the label, where there is one, and what was run."""
     settings = data["settings"]
     run = f"{settings['pair']}, K {settings['k']}, temperature {settings['temperature']:g}, seed {settings['seed']}"
@@ -91,7 +92,7 @@ def title_of(data: Mapping[str, Any]) -> str:
     return title.encode("utf-8", "replace").decode()
 
 
-def whole_run(data: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def whole_run(data: TraceData, **more: Any) -> dict[str, Any]:
     """Return the message that shows a whole run: its trace, figures and fingerprint, and `more` that is known of it."""
     return {"live": False, "trace": data, "figures": summary(data), "fingerprint": fingerprint(data), **more}
 

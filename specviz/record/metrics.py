@@ -6,16 +6,17 @@ depends on no hardware), and speedups (modelled from measured costs, or measured
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from specviz.record.shape import Baseline, FinalKind, Step, TraceData, known
 from specviz.theory import expected_tokens
 
 SHORTEST_MEASURED = 8
 EXAMINED = ("accepted", "rejected")
 
 
-def summary(data: Mapping[str, Any]) -> dict[str, Any]:
+def summary(data: TraceData) -> dict[str, Any]:
     """Return a run's figures from a trace's data; a figure without a denominator is None, never 0.
 
     acceptance_examined: accepted / examined drafts, an unbiased alpha when positions are alike.
@@ -43,7 +44,7 @@ def summary(data: Mapping[str, Any]) -> dict[str, Any]:
         "bonus": count_finals(steps, "bonus"),
         "acceptance_examined": alpha,
         "acceptance_drafted": _ratio(accepted, len(drafts)),
-        "overlap_mean": _ratio(sum(draft["overlap"] for draft in examined), len(examined)),
+        "overlap_mean": _ratio(sum(known(draft["overlap"]) for draft in examined), len(examined)),
         "acceptance_by_position": by_position(steps),
         "tokens_per_pass": _ratio(totals["tokens"], totals["target_passes"]),
         "expected_tokens_per_pass": None if alpha is None else expected_tokens(alpha, data["settings"]["k"]),
@@ -52,14 +53,14 @@ def summary(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def count_finals(steps: Sequence[Mapping[str, Any]], kind: str) -> int:
+def count_finals(steps: Sequence[Step], kind: FinalKind) -> int:
     """Return how many final draws of a kind there were, those of steps that drafted nothing left out."""
     return sum(
         bool(step["drafts"]) and step["final"] is not None and step["final"]["kind"] == kind for step in steps
     )
 
 
-def by_position(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
+def by_position(steps: Sequence[Step]) -> list[dict[str, int]]:
     """Return, for each draft position from 1, how many drafts were examined there and how many accepted."""
     deepest = max((len(step["drafts"]) for step in steps), default=0)
     counts = []
@@ -72,14 +73,14 @@ def by_position(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
     return counts
 
 
-def speedups(data: Mapping[str, Any]) -> list[dict[str, float | None]]:
+def speedups(data: TraceData) -> list[dict[str, float | None]]:
     """Return the cumulative figures at the end of each step: tokens_per_pass, speedup_modelled, speedup_measured.
 
     Modelled: tokens / sum over steps of (k_s c + v[k_s + 1] + o), in units of one target row, from the costs measured
     for the pair. Measured: the plain loop's milliseconds per token x tokens / milliseconds of the steps. None without
     costs, without a baseline, or with fewer than 8 tokens measured. Either may be below 1.
     """
-    costs, baseline = data.get("costs"), data.get("baseline")
+    costs, baseline = data["costs"], data["baseline"]
     modelled_ms = measured_ms = 0.0
     figures = []
     for step in data["steps"]:
@@ -97,12 +98,12 @@ def speedups(data: Mapping[str, Any]) -> list[dict[str, float | None]]:
     return figures
 
 
-def ideal_speedup(data: Mapping[str, Any]) -> float | None:
+def ideal_speedup(data: TraceData) -> float | None:
     """Return the modelled speedup if a pass over k + 1 rows cost what one row does and the engine nothing (v = 1, o = 0).
 
     This is what Leviathan et al., Theorem 3.8, count. None without costs.
     """
-    costs, steps = data.get("costs"), data["steps"]
+    costs, steps = data["costs"], data["steps"]
     if not costs or not steps:
         return None
     row_ms = costs["target_ms"][0]
@@ -110,13 +111,13 @@ def ideal_speedup(data: Mapping[str, Any]) -> float | None:
     return _ratio(steps[-1]["totals"]["tokens"] * row_ms, spent_ms)
 
 
-def _measured(baseline: Mapping[str, Any] | None, tokens: int, ms: float) -> float | None:
+def _measured(baseline: Baseline | None, tokens: int, ms: float) -> float | None:
     if not baseline or min(tokens, baseline["tokens"]) < SHORTEST_MEASURED:
         return None
     return _ratio(baseline["ms"] / baseline["tokens"] * tokens, ms)
 
 
-def engine_overhead(steps: Sequence[Mapping[str, Any]]) -> float | None:
+def engine_overhead(steps: Sequence[Step]) -> float | None:
     """Return the share of the steps' wall-clock that was spent outside the models' forwards."""
     return _ratio(sum(step["ms"]["rest"] for step in steps), sum(step["ms"]["step"] for step in steps))
 

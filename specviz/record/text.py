@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from specviz.record.shape import DraftCell, FinalCell, Step, finals_of
 from specviz.record.trace import Trace
 
 GLYPHS = {"accepted": "✓", "rejected": "✗", "discarded": "○", "residual": "↻", "bonus": "+"}
@@ -30,17 +30,16 @@ def grid(trace: Trace) -> Iterator[str]:
         yield f"step {step['step']}: {_yield(step)}"
         for position, draft in enumerate(step["drafts"], start=1):
             yield f"  {position:>2} {_cell(draft['state'], tokens[str(draft['id'])])} {_numbers(draft)}"
-        for final in (step["final"], step["extra"]):
-            if final is not None:
-                yield f"   = {_cell(final['kind'], tokens[str(final['id'])])} {_final_numbers(final, bool(step['drafts']))}"
+        for final in finals_of(step):
+            yield f"   = {_cell(final['kind'], tokens[str(final['id'])])} {_final_numbers(final, bool(step['drafts']))}"
     yield LEGEND
 
 
-def _yield(step: Mapping[str, Any]) -> str:
+def _yield(step: Step) -> str:
     if not step["drafts"]:
         return "1 token for one target pass (nothing drafted)"
     accepted = sum(draft["state"] == "accepted" for draft in step["drafts"])
-    emitted = accepted + sum(final is not None for final in (step["final"], step["extra"]))
+    emitted = accepted + len(finals_of(step))
     return f"{emitted} token{'s' if emitted != 1 else ''} for one target pass ({accepted} of {step['k']} drafts accepted)"
 
 
@@ -50,15 +49,15 @@ def _cell(state: str, text: str) -> str:
     return f"{GLYPHS[state]} {token:<{LONGEST_TOKEN}}"
 
 
-def _numbers(draft: Mapping[str, Any]) -> str:
-    if draft["coin"] is None:
+def _numbers(draft: DraftCell) -> str:
+    if draft["coin"] is None or draft["p"] is None:
         return f"q {draft['q']:.3f}"
     sign = "<" if draft["state"] == "accepted" else "≥"
     ratio = min(1.0, draft["p"] / draft["q"]) if draft["q"] else 1.0
     return f"q {draft['q']:.3f}  p {draft['p']:.3f}  coin {draft['coin']:.3f} {sign} min(1, p/q) {ratio:.3f}"
 
 
-def _final_numbers(final: Mapping[str, Any], drafted: bool) -> str:
+def _final_numbers(final: FinalCell, drafted: bool) -> str:
     if final["kind"] == "residual":
         return f"drawn from norm(max(0, p − q)), mass {final['mass']:.3f}"
     return f"p {final['p']:.3f}" + ("" if drafted else "  the target's own draw, nothing drafted")

@@ -1,18 +1,7 @@
 """The record of a run: everything that the page shows, and everything that is needed to check it.
 
-A trace is plain data (`Trace.data`: dicts, lists, strings, numbers, None), written as JSON that replays everything or
-as a tidy CSV of one row a cell. NaN and Infinity never occur; None means "does not exist"; JSON is ASCII-escaped.
-
-    {format, version, run_id, parent, created,
-     settings: {label, pair, draft: {kind, name}, k, temperature, top_k, top_p, seed, max_new_tokens, chat, end_ids,
-                top_m, fault, overrides: [[step, position, purpose, u]]},
-     weights: {target: {source, sha256, dtype, device, cache}, draft: ... or None}, machine, prompt: {text, ids},
-     tokens: {id: text}, prefill_ms: {target, draft}, costs, baseline,
-     steps: [{step, k, k_reason, drafts, final, extra, ms: {draft, verify, rest, step},
-              totals: {tokens, target_passes, draft_passes}}],
-     token_ids, stop: length | end | context | stopped | error}
-
-A token's text holds bytes that are no UTF-8 as lone surrogates (\\udcf0 for byte f0), so that texts can be joined.
+A trace is plain data (`Trace.data`), written as JSON that replays everything or as a tidy CSV of one row a cell; what it
+holds, field by field, stands in `shape`.
 """
 
 from __future__ import annotations
@@ -20,21 +9,22 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from specviz.errors import SpecVizError
 from specviz.record import html, metrics
+from specviz.record.check import checked
 from specviz.record.csv import COLUMNS, csv_rows, from_csv_text
 from specviz.record.files import parse_json, read_file, write_file
-from specviz.record.shape import checked, ids_of
+from specviz.record.shape import Outcome, TraceData, ids_of
 
 
 class Trace:
-    """A run's record; `data` is the plain data that is written, see the module's text."""
+    """A run's record; `data` is the plain data that is written, see `TraceData`."""
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: TraceData) -> None:
         self.data = data
 
     @property
@@ -62,14 +52,12 @@ class Trace:
             draft["row"] is not None for step in self.data["steps"] for draft in step["drafts"]
         ) and all(step["final"] is None or step["final"]["low"] is not None for step in self.data["steps"])
 
-    def name_tokens(self, pieces: Callable[[int], bytes], *steps: Mapping[str, Any]) -> None:
+    def name_tokens(self, pieces: Callable[[int], bytes], *steps: Outcome) -> None:
         """Add the texts of the ids that stand in the given steps, in the prompt and in the baseline."""
         tokens = self.data["tokens"]
-        ids = (
-            ids_of(steps)
-            if steps
-            else {*self.data["prompt"]["ids"], *(self.data["baseline"] or {}).get("token_ids", [])}
-        )
+        baseline = self.data["baseline"]
+        written = baseline["token_ids"] if baseline else []
+        ids = ids_of(steps) if steps else {*self.data["prompt"]["ids"], *written}
         for token in ids:
             if str(token) not in tokens:
                 tokens[str(token)] = pieces(token).decode("utf-8", errors="surrogateescape")
@@ -121,7 +109,7 @@ class Trace:
         return cls(from_csv_text(read_file(source)))
 
 
-def join_pieces(texts: Any) -> str:
+def join_pieces(texts: Iterable[str]) -> str:
     """Join tokens' texts, whose lone surrogates stand for bytes, into one readable string."""
     return b"".join(text.encode("utf-8", errors="surrogateescape") for text in texts).decode(
         "utf-8", errors="replace"

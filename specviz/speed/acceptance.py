@@ -12,6 +12,7 @@ from typing import Any
 from specviz.decoding.run import decode
 from specviz.decoding.sampling import Sampling
 from specviz.models.pairs import Pair
+from specviz.record.shape import Step
 from specviz.speed.held_out import SEED, Prompt, held_out_prompts
 
 K, TOKENS = 4, 64
@@ -57,28 +58,27 @@ def draft_quality(
     return facts | {"prompts": len(prompts), "k": K, "max_new_tokens": TOKENS, "temperatures": results}
 
 
-def _by_kind(runs: Sequence[tuple[str, list[dict[str, Any]]]]) -> dict[str, Any]:
+def _by_kind(runs: Sequence[tuple[str, list[Step]]]) -> dict[str, Any]:
     kinds = dict.fromkeys(kind for kind, _ in runs)
     each = {kind: _figures([steps for k, steps in runs if k == kind]) for kind in kinds}
     return {"all": _figures([steps for _, steps in runs]), "by_kind": each}
 
 
-def _figures(runs: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
-    examined = [
-        draft for steps in runs for step in steps for draft in step["drafts"] if draft["overlap"] is not None
-    ]
+def _figures(runs: Sequence[list[Step]]) -> dict[str, Any]:
+    drafts = [draft for steps in runs for step in steps for draft in step["drafts"]]
+    overlaps = [draft["overlap"] for draft in drafts if draft["overlap"] is not None]
     totals = [steps[-1]["totals"] for steps in runs if steps]
     tokens, passes = (sum(total[name] for total in totals) for name in ("tokens", "target_passes"))
-    accepted = sum(draft["state"] == "accepted" for draft in examined)
+    accepted = sum(draft["state"] == "accepted" for draft in drafts)
     return {
-        "overlap": _mean([draft["overlap"] for draft in examined]),
-        "acceptance": accepted / len(examined) if examined else None,
+        "overlap": _mean(overlaps),
+        "acceptance": accepted / len(overlaps) if overlaps else None,
         "tokens_per_pass": tokens / passes if passes else None,
-        "examined": len(examined),
+        "examined": len(overlaps),
     }
 
 
-def _by_position(runs: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _by_position(runs: Sequence[list[Step]]) -> list[dict[str, Any]]:
     positions = []
     for index in range(K):
         at = [step["drafts"][index] for steps in runs for step in steps if index < len(step["drafts"])]

@@ -18,6 +18,7 @@ from specviz.exactness.throws import check_trials
 from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page.link import EXACTNESS_SOURCES
 from specviz.page.settings import one_of
+from specviz.record.shape import known
 
 TRIALS = (100, 1_000, 10_000, 100_000, 1_000_000)
 MOST_SEED = 2**31
@@ -108,7 +109,7 @@ def place_on_screen(trace: Trace | None, spot: Mapping[str, Any] | None) -> Plac
         )
     settings = trace.data["settings"]
     title = f"Step {step}, position {position} of the run on screen (temperature {settings['temperature']:g})"
-    return Place(position_of_row(draft["row"]), title, trace.data["tokens"])
+    return Place(position_of_row(known(draft["row"])), title, trace.data["tokens"])
 
 
 def _selected(trace: Trace, spot: Mapping[str, Any] | None) -> tuple[int, int]:

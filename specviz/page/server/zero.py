@@ -21,7 +21,7 @@ from specviz.decoding.run import Run
 from specviz.errors import SpecVizError
 from specviz.models.devices import best_device
 from specviz.models.pairs import Pair, with_draft
-from specviz.record.shape import Baseline
+from specviz.record.shape import Baseline, Step, TraceData
 from specviz.record.trace import Trace
 
 try:
@@ -78,7 +78,7 @@ def _run_steps(pair: Pair, prompt: str, options: RunOptions) -> Iterator[News]:
     yield from _steps(decoding.begin(pair, prompt, options))
 
 
-def _branch_steps(pair: Pair, parent: dict[str, Any], change: dict[str, Any]) -> Iterator[News]:
+def _branch_steps(pair: Pair, parent: TraceData, change: dict[str, Any]) -> Iterator[News]:
     yield from _steps(branch.start_branch(pair, Trace(parent), **change))
 
 
@@ -163,10 +163,10 @@ class LentRun:
         """End the run before its next step; what there is stays, and the trace says `stopped`."""
         self._stopped = True
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Step]:
         return self
 
-    def __next__(self) -> dict[str, Any]:
+    def __next__(self) -> Step:
         """Wait for one step and return its record; raises SpecVizError where the run is refused."""
         if self._stopped:
             self._news.close()

@@ -44,6 +44,7 @@ from specviz.page.speed.words import (
     verdict,
 )
 from specviz.page.updates import refusing
+from specviz.record.shape import RunSettings, TraceData
 from specviz.speed.sweep import Cell, Task, cells, sweep
 
 EXAMPLE = {"alpha": 0.8, "c": 0.05, "k": 4}
@@ -133,9 +134,7 @@ class SpeedLab:
     def _update(self, **values: Any) -> Update:
         return tuple(values.get(name, gr.skip()) for name in OUTPUTS)
 
-    def _cards(
-        self, data: Mapping[str, Any], figures: Mapping[str, Any], timing: Timing | None
-    ) -> list[Card]:
+    def _cards(self, data: TraceData, figures: Mapping[str, Any], timing: Timing | None) -> list[Card]:
         k = min(data["settings"]["k"], MAX_K)
         return [
             acceptance_card(figures),
@@ -144,9 +143,7 @@ class SpeedLab:
             self._speedup_card(data, figures, timing),
         ]
 
-    def _speedup_card(
-        self, data: Mapping[str, Any], figures: Mapping[str, Any], timing: Timing | None
-    ) -> Card:
+    def _speedup_card(self, data: TraceData, figures: Mapping[str, Any], timing: Timing | None) -> Card:
         here = data["run_id"] in self.shelf.made
         measured = None if data["settings"]["pair"] == TOY else figures["speedup_measured"]
         if measured is None:
@@ -209,7 +206,7 @@ class SpeedLab:
             yield self._update(status=messages.status(line, "busy"))
         yield self._known(trace, "Measured just now.", self._own(trace))
 
-    def _pair(self, data: Mapping[str, Any]) -> Pair:
+    def _pair(self, data: TraceData) -> Pair:
         """Return a run's pair, which is loaded; raises SpecVizError where its draft is another one here."""
         settings = data["settings"]
         kind = one_of("draft", settings["draft"]["kind"], catalogue.DRAFT_KINDS)
@@ -297,7 +294,7 @@ def _own_point(figures: Mapping[str, Any] | None, timing: Timing | None) -> tupl
     return round(figures["acceptance_examined"], 2), round(min(1.0, timing.c), 2)
 
 
-def _task(settings: Mapping[str, Any], prompt: Any, tokens: Any) -> Task:
+def _task(settings: RunSettings, prompt: Any, tokens: Any) -> Task:
     low, high = TOKENS
     return Task(
         prompt=read_prompt(prompt),
@@ -312,7 +309,7 @@ def _buttons(going: bool) -> tuple[Any, Any]:
     return gr.update(visible=not going), gr.update(visible=going)
 
 
-def _name(data: Mapping[str, Any]) -> str:
+def _name(data: TraceData) -> str:
     """Return the name of a run's pair; raises SpecVizError where there is no such pair here."""
     return one_of("pair", data["settings"]["pair"], catalogue.CATALOGUE)
 

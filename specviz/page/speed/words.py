@@ -13,7 +13,7 @@ from specviz.page import messages
 from specviz.page.messages import Card, Grid, GridCell
 from specviz.page.server.shelf import TOY, Shelf
 from specviz.record.metrics import summary
-from specviz.record.shape import Costs
+from specviz.record.shape import Costs, Step, TraceData
 from specviz.speed.sweep import KS, TEMPERATURES, Cell, best_cells
 
 NO_FORWARDS = "The toy has no forwards to time."
@@ -48,25 +48,25 @@ class Timing:
         return "measured" if self.here else "recorded"
 
 
-def timing_of(data: Mapping[str, Any], shelf: Shelf) -> Timing | None:
+def timing_of(data: TraceData, shelf: Shelf) -> Timing | None:
     """Return a run's costs: measured in this process where they were, else what its trace brought, else None."""
     settings = data["settings"]
     if costs := shelf.costs(settings["pair"], settings["draft"]["name"]):
         return Timing(costs, True, "measured here, in this process")
     costs = data["costs"]
-    if not _usable(costs):
+    if costs is None or not _usable(costs):
         return None
     if data["run_id"] in shelf.made:
         return Timing(costs, True, "measured here, in this process")
     return Timing(costs, False, "recorded, not measured here")
 
 
-def figures_of(data: Mapping[str, Any], timing: Timing | None) -> dict[str, Any]:
+def figures_of(data: TraceData, timing: Timing | None) -> dict[str, Any]:
     """Return a run's figures, modelled from the costs that this tab shows rather than from those in the trace."""
-    return summary({**data, "costs": timing and timing.costs})
+    return summary({**data, "costs": timing.costs if timing else None})
 
 
-def _usable(costs: Any) -> bool:
+def _usable(costs: Costs) -> bool:
     try:
         times = [*costs["target_ms"], costs["draft_ms"], costs["rest_ms"]]
         return (
@@ -78,7 +78,7 @@ def _usable(costs: Any) -> bool:
         return False
 
 
-def shares_kept(steps: Sequence[Mapping[str, Any]]) -> list[float]:
+def shares_kept(steps: Sequence[Step]) -> list[float]:
     """Return, for i from 1, the share of the steps with i drafts or more that kept the first i."""
     deepest = max((step["k"] for step in steps), default=0)
     shares = []
@@ -186,7 +186,7 @@ def advice(measured: Sequence[Cell], is_toy: bool) -> list[str]:
     return [" ".join(lines)] if lines else []
 
 
-def provenance(data: Mapping[str, Any], timing: Timing | None) -> list[str]:
+def provenance(data: TraceData, timing: Timing | None) -> list[str]:
     """Return what has to be said about where c, v and o come from."""
     if data["settings"]["pair"] == TOY:
         return [NO_FORWARDS]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from specviz.page.charts import BLUE, GREY, ORANGE, plain
 from specviz.record.metrics import speedups
+from specviz.record.shape import TraceData
 
 
-def speed_figure(data: Mapping[str, Any]) -> go.Figure:
+def speed_figure(data: TraceData) -> go.Figure:
     """Return a run's cumulative figures over its steps: tokens per target pass, and beside it the speedups there are."""
     cumulative = speedups(data)
     lines = [

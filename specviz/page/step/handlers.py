@@ -55,7 +55,7 @@ from specviz.page.updates import (
     working,
     written,
 )
-from specviz.record.shape import Baseline
+from specviz.record.shape import Baseline, known
 
 MADE_BEFORE = "It was made before with these settings, and kept."
 LIVE_EVERY_S = 0.15
@@ -250,7 +250,7 @@ class Handlers:
         return timed
 
     def _plain_words(self, timed: Trace) -> str:
-        baseline = timed.data["baseline"]
+        baseline = known(timed.data["baseline"])
         return f"The plain loop took {baseline['ms'] / 1e3:.1f} s for {baseline['tokens']} tokens."
 
     async def tell_loaded(self) -> AsyncIterator[str]:

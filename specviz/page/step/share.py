@@ -14,13 +14,14 @@ from specviz.page.gallery import entry_of
 from specviz.page.settings import one_of
 from specviz.page.step.files import message_in, named_run
 from specviz.record.html import as_json, to_html
+from specviz.record.shape import Call, DraftCell, RunSettings, Step
 
 MAX_CHARACTERS = 16_000_000
 MAX_LABEL = 60
 MAX_QUERY = 4000
 TOO_LARGE = "The run on screen is too large to be sent for a file: run a shorter one."
 UNREADABLE = "Which file was wanted could not be read: press the button again."
-CALLS = {"accept", "reject"}
+CALLS: dict[str, Call] = {"accept": "accept", "reject": "reject"}
 TYPES = {"csv": "text/csv", "json": "application/json", "html": "text/html"}
 
 
@@ -65,10 +66,10 @@ def _text(trace: Trace, kind: str, data: Mapping[str, Any]) -> str:
 def signed(trace: Trace, label: object, calls: object) -> Trace:
     """Return a trace with a name or group as its label, and with what its reader called, where there is any."""
     settings = trace.data["settings"]
-    settings = settings | {"label": clean_label(label) or settings["label"]}
+    signed_settings: RunSettings = {**settings, "label": clean_label(label) or settings["label"]}
     called = {(step, position): call for step, position, call in _calls(calls)}
     steps = [_called(step, called) for step in trace.data["steps"]] if called else trace.data["steps"]
-    return Trace({**trace.data, "settings": settings, "steps": steps})
+    return Trace({**trace.data, "settings": signed_settings, "steps": steps})
 
 
 def clean_label(label: object) -> str:
@@ -79,7 +80,7 @@ def clean_label(label: object) -> str:
     return words.strip()[:MAX_LABEL].strip()
 
 
-def _calls(calls: object) -> Iterable[tuple[int, int, str]]:
+def _calls(calls: object) -> Iterable[tuple[int, int, Call]]:
     for each in calls if isinstance(calls, list) else ():
         if (
             not isinstance(each, list)
@@ -87,12 +88,12 @@ def _calls(calls: object) -> Iterable[tuple[int, int, str]]:
             or each[2] not in CALLS
         ):
             raise SpecVizError("What was predicted could not be read: reload the page and predict again.")
-        yield each[0], each[1], each[2]
+        yield each[0], each[1], CALLS[each[2]]
 
 
-def _called(step: Mapping[str, Any], called: Mapping[tuple[int, int], str]) -> dict[str, Any]:
-    drafts = [
-        draft | {"call": called.get((step["step"], position), draft["call"])}
+def _called(step: Step, called: Mapping[tuple[int, int], Call]) -> Step:
+    drafts: list[DraftCell] = [
+        {**draft, "call": called.get((step["step"], position), draft["call"])}
         for position, draft in enumerate(step["drafts"], start=1)
     ]
     return {**step, "drafts": drafts}

@@ -24,6 +24,7 @@ from specviz.models.cursors import Cursor
 from specviz.models.loaded import LoadedModel
 from specviz.models.pairs import Pair
 from specviz.record.metrics import SHORTEST_MEASURED
+from specviz.record.shape import Step
 from specviz.record.trace import Trace
 
 
@@ -51,7 +52,7 @@ class Timed:
         return self.tokens / self.ms * 1e3 if self.tokens >= SHORTEST_MEASURED else None
 
     @property
-    def steps(self) -> list[dict[str, Any]]:
+    def steps(self) -> list[Step]:
         """The trace's steps; none where the loop is not our speculative one."""
         return [] if self.trace is None else self.trace.data["steps"]
 
