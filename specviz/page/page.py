@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import gradio as gr
@@ -31,6 +32,7 @@ WRITE_TAB = """() => document.addEventListener('click', ({ target }) => {
   query.set('tab', tab.dataset.tabId);
   window.history.replaceState(window.history.state, '', '?' + query);
 })"""  # on a press only: Gradio selects the first tab by itself before the server has read the link
+LINKED_TAB = f"() => window.specvizLate.linkedTab({json.dumps([name for name, *_ in LABS])})"
 
 
 def build_page(shelf: Shelf, first_pair: str, opening: str | None = None) -> gr.Blocks:
@@ -56,11 +58,6 @@ def build_page(shelf: Shelf, first_pair: str, opening: str | None = None) -> gr.
         page.load(handlers.greet, None, [loading], concurrency_limit=None, **updates.PRIVATE)
         page.unload(handlers.leave)
         page.unload(built["speed"].stop)
-        page.load(_linked_tab, None, [tabs], js=WRITE_TAB, **updates.PRIVATE)
+        page.load(None, None, None, js=WRITE_TAB, **updates.PRIVATE)
+        screen.followed.then(None, None, [tabs], js=LINKED_TAB, **updates.PRIVATE)
     return page
-
-
-def _linked_tab(request: gr.Request) -> Any:
-    """Open the tab that a link names; any other name leaves the page where it is."""
-    name = request.query_params.get("tab")
-    return gr.Tabs(selected=name) if name in {lab[0] for lab in LABS} else gr.skip()

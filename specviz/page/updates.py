@@ -36,14 +36,17 @@ Update = tuple[Any, ...]
 
 class Screen(NamedTuple):
     """What the first tab shows, for the other tabs: the trace on screen (None while there is none), what draws it, the
-    controls; and how another tab puts a run there: by a recorded one's name, or one that it has made, with a line.
+    controls, the menu of recorded runs; how another tab puts a run there: by a recorded one's name, or one that it has
+    made, with a line; and the event that ends when the page shows what its link asks for.
     """
 
     shown: gr.State
     outputs: list[Any]
     described: list[Any]
+    recorded: gr.Dropdown
     show_recorded: Callable[[gr.Request, str], Update]
     show_made: Callable[[gr.Request, Trace, str], Update]
+    followed: Any
 
 
 class Waiting(tuple[Any, ...]):

@@ -60,10 +60,13 @@ def go(page: Page, where: str) -> None:
 
 
 def branched(page: Page) -> None:
-    """Press "Run this branch" and wait until it is there."""
+    """Press "Run this branch" and wait until it is there: another run than before, which may be a branch as well."""
+    grid = page.locator(".sv-grid")
+    before = grid.get_attribute("data-run") or ""
     page.get_by_role("button", name="Run this branch").click()
-    expect(page.locator("#status")).to_contain_text("Branch:")
+    expect(grid).not_to_have_attribute("data-run", before)
     expect(page.locator(".sv-player")).to_have_attribute("data-phase", "done")
+    expect(page.locator("#status")).to_contain_text("Branch:")
 
 
 def decided(trace: Trace, step: int, position: int, purpose: str) -> Any:

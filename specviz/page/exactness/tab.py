@@ -10,7 +10,7 @@ import gradio as gr
 from specviz import Trace
 from specviz.errors import SpecVizError
 from specviz.exactness.faults import fault_named
-from specviz.page import messages, parts
+from specviz.page import late, messages, parts
 from specviz.page.exactness import lab as exactness_lab
 from specviz.page.exactness.greedy import greedy as greedy_lines
 from specviz.page.server.shelf import Shelf
@@ -59,5 +59,7 @@ def connect(lab: Lab, screen: Screen) -> None:
         wrong = not fault_named(trace.data["settings"]["fault"]).exact
         return screen.show_made(request, trace, WITH_A_MISTAKE if wrong else WITH_ANOTHER_RULE)
 
-    made = lab.drawn.run_toy(run_toy, None, screen.outputs, trigger_mode="always_last", **PRIVATE)
+    made = late.ask(
+        lab.drawn.run_toy, run_toy, None, screen.outputs, tells=[screen.recorded], trigger_mode="multiple"
+    )
     made.then(None, None, None, js=parts.OPEN_TAB % "step", **PRIVATE)

@@ -7,11 +7,10 @@ from typing import Any
 import gradio as gr
 
 from specviz.bounds import MAX_K
-from specviz.page import parts
+from specviz.page import late, parts
 from specviz.page.hardware.lab import BITS, CALCULATED, DEFAULTS, MOST_BATCH, HardwareLab
 from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
-from specviz.page.updates import PRIVATE
 
 BOUND = """<math display="block"><mtext>tokens/s</mtext><mo>≤</mo><mfrac><mtext>bandwidth</mtext><mtext>bytes of the weights</mtext></mfrac></math>"""
 INTENSITY = """<math display="block"><mtext>FLOP/byte of a pass</mtext><mo>=</mo><mfrac><mrow><mn>16</mn><mi>R</mi></mrow><mtext>bits</mtext></mfrac></math>"""
@@ -38,16 +37,17 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> None:
         controls = _controls(lab)
         outputs = {"status": status, **_results()}
         parts.prose(TEXTS["end"])
+        again = late.once_more()
     given, results = [controls[name] for name in DEFAULTS], [outputs[name] for name in CALCULATED]
-    latest = {"trigger_mode": "always_last", **PRIVATE}
+    latest: dict[str, Any] = {"again": again, "trigger_mode": "always_last"}
     numbers = [controls["bandwidth"], controls["peak"]]
-    tab.select(lab.open, [shown, seen, *given], [seen, controls["alpha"], controls["k"], *results], **PRIVATE)
+    shown_here = [seen, controls["alpha"], controls["k"], *results]
+    late.ask(tab.select, lab.open, [shown, seen, *given], shown_here, **latest)
     changed = [controls[name].input for name in DEFAULTS if name != "machine"]
-    gr.on(changed, lab.calculate, given, results, **latest)
-    controls["machine"].input(lab.choose, given, [*numbers, *results], **latest)
-    measure.click(
-        lab.measure, given, [controls["machine"], *numbers, *results], concurrency_limit=4, **PRIVATE
-    )
+    late.ask([*changed, again.change], lab.calculate, given, results, **latest)
+    late.ask(controls["machine"].input, lab.choose, given, [*numbers, *results], **latest)
+    measured = [controls["machine"], *numbers, *results]
+    late.ask(measure.click, lab.measure, given, measured, again=again, concurrency_limit=4)
 
 
 def _controls(lab: HardwareLab) -> dict[str, Any]:

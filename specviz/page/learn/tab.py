@@ -9,7 +9,7 @@ import gradio as gr
 
 from specviz.errors import SpecVizError
 from specviz.models.catalogue import DEFAULT_PAIR
-from specviz.page import messages, parts
+from specviz.page import late, messages, parts
 from specviz.page.learn import text as learn_text
 from specviz.page.link import NAMES, values_in
 from specviz.page.server.shelf import Shelf
@@ -40,8 +40,9 @@ def connect(lesson: gr.HTML, screen: Screen) -> None:
             return (*update(status=messages.status(str(error), "error")), *described(None))
 
     outputs = [*screen.outputs, *screen.described]
-    lesson.show(show, None, outputs, trigger_mode="always_last", **PRIVATE)
-    lesson.set(set_controls, None, outputs, trigger_mode="always_last", **PRIVATE)
+    # "multiple": what Gradio puts off, as "always_last" does, it asks with the event before's data
+    for event, handler in ((lesson.show, show), (lesson.set, set_controls)):
+        late.ask(event, handler, None, outputs, tells=[screen.recorded], trigger_mode="multiple")
 
 
 def controls(values: Mapping[str, Any]) -> Update:

@@ -70,8 +70,8 @@ def _html(template: str, code: str, elem_id: str, value: str | None = None) -> g
 
 
 def head() -> str:
-    """Return the page's styles as an element for the document's head, where no rewriting reaches them."""
-    return styles(*LAB_STYLES)
+    """Return the page's styles, where no rewriting reaches them, and its own script, for the document's head."""
+    return f"{styles(*LAB_STYLES)}\n<script>\n{asset('page/late.js')}</script>"
 
 
 def picture(name: str, text: str) -> gr.Plot:

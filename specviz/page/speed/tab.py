@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from specviz.bounds import MAX_K
-from specviz.page import parts
+from specviz.page import late, parts
 from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
 from specviz.page.speed.lab import EXAMPLE, EXPLORED, OUTPUTS, SWEEP_S, SWEPT, SpeedLab
@@ -39,17 +39,13 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> SpeedLab:
     with gr.Column(elem_classes="sv-labs", elem_id="speed-lab"):
         outputs = {**_known(), **_explored()}
         tokens, swept = _sweep(outputs)
+        again = late.once_more()
     every, sliders = [outputs[name] for name in OUTPUTS], [outputs[name] for name in EXAMPLE]
-    tab.select(lab.open, [shown, seen, *sliders], [seen, *every], **PRIVATE)
-    outputs["measure"].click(lab.measure, [shown], every, concurrency_limit=4, **PRIVATE)
-    gr.on(
-        [slider.input for slider in sliders],
-        lab.explore,
-        [shown, *sliders],
-        [outputs[name] for name in EXPLORED],
-        trigger_mode="always_last",
-        **PRIVATE,
-    )
+    latest: dict[str, Any] = {"again": again, "trigger_mode": "always_last"}
+    late.ask(tab.select, lab.open, [shown, seen, *sliders], [seen, *every], **latest)
+    late.ask(outputs["measure"].click, lab.measure, [shown], every, again=again, concurrency_limit=4)
+    moved = [*(slider.input for slider in sliders), again.change]
+    late.ask(moved, lab.explore, [shown, *sliders], [outputs[name] for name in EXPLORED], **latest)
     order = [swept[name] for name in SWEPT]
     swept["sweep"].click(lab.sweep, [shown, outputs["prompt"], tokens], order, concurrency_limit=4, **PRIVATE)
     swept["stop"].click(lab.stop, None, None, queue=False, **PRIVATE)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from specviz.bounds import MAX_K, MAX_TEMPERATURE
-from specviz.page import gallery, messages, parts
+from specviz.page import gallery, late, messages, parts
 from specviz.page.choices import draft_choices, examples_of, pair_choices
 from specviz.page.link import default_values, values_of
 from specviz.page.settings import CHAT
@@ -94,18 +94,34 @@ def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, open
         shown_state,
     ]  # fmt: skip
     ran = _connect_runs(handlers, controls, buttons, plain, trace_state, outputs)
-    latest = {"trigger_mode": "always_last", **PRIVATE}
-    bar.opened.upload(handlers.open_trace, [bar.opened], outputs, **latest)
-    buttons.recorded.input(handlers.show_recorded, [buttons.recorded], [*outputs, *controls], **latest)
-    buttons.back.click(handlers.describe, [bridge], list(controls), js=RUN_ON_SCREEN, **PRIVATE)
+    latest: dict[str, Any] = {"tells": [buttons.recorded], "trigger_mode": "always_last"}
+    everything = [*outputs, *controls]
+    late.ask(bar.opened.upload, handlers.open_trace, [bar.opened], outputs, **latest)
+    late.ask(buttons.recorded.input, handlers.show_recorded, [buttons.recorded], everything, **latest)
+    late.ask(
+        buttons.back.click,
+        handlers.describe,
+        [bridge],
+        controls,
+        js=RUN_ON_SCREEN,
+        trigger_mode="always_last",
+    )
     _connect_share(handlers, bridge, trace_state)
     _connect_branch_and_race(page, ran, handlers, controls, buttons, bridge, trace_state, outputs)
     _connect_menus(handlers, controls, buttons)
     gr.on([each.change for each in controls], None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
     page.load(None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
     page.load(None, None, None, js=NAME_RECORDED, **PRIVATE)
-    page.load(handlers.follow_link(first_pair, opening), None, [*outputs, *controls], **PRIVATE)
-    return Screen(shown_state, outputs, list(controls), handlers.show_recorded, handlers.show_made)
+    followed = late.ask(page.load, handlers.follow_link(first_pair, opening), None, everything, **latest)
+    return Screen(
+        shown_state,
+        outputs,
+        list(controls),
+        buttons.recorded,
+        handlers.show_recorded,
+        handlers.show_made,
+        followed,
+    )
 
 
 def _connect_runs(
@@ -116,19 +132,20 @@ def _connect_runs(
     trace: gr.State,
     outputs: list[Any],
 ) -> Any:
-    model = {"concurrency_id": MODEL, "concurrency_limit": 1, **PRIVATE}
-    ran = gr.on(  # they wait for each other in the handler, where they can be stopped
+    model: dict[str, Any] = {"concurrency_id": MODEL, "concurrency_limit": 1}
+    tells = [buttons.recorded]
+    ran = late.ask(  # they wait for each other in the handler, where they can be stopped
         [buttons.run.click, controls.prompt.submit],
         handlers.run,
-        list(controls),
+        controls,
         outputs,
+        tells=tells,
         trigger_mode="always_last",
         concurrency_limit=MOST_WAITING,
-        **PRIVATE,
     )
-    ran.then(handlers.add_costs, [trace], outputs, concurrency_limit=None, **PRIVATE)
+    late.ask(ran.then, handlers.add_costs, [trace], outputs, tells=tells, concurrency_limit=None)
     buttons.stop.click(handlers.stop, None, None, queue=False, **PRIVATE)
-    plain.click(handlers.time_plain_loop, [trace], outputs, **model)
+    late.ask(plain.click, handlers.time_plain_loop, [trace], outputs, tells=tells, **model)
     return ran
 
 
@@ -142,9 +159,11 @@ def _connect_branch_and_race(
     trace: gr.State,
     outputs: list[Any],
 ) -> None:
-    model = {"concurrency_id": MODEL, "concurrency_limit": 1, **PRIVATE}
-    branched = buttons.branch.click(handlers.branch, [bridge, trace], outputs, js=ASK_BRANCH, **model)
-    raced = buttons.race.click(handlers.race, list(controls), outputs, **model)
+    model: dict[str, Any] = {"tells": [buttons.recorded], "concurrency_id": MODEL, "concurrency_limit": 1}
+    branched = late.ask(
+        buttons.branch.click, handlers.branch, [bridge, trace], outputs, js=ASK_BRANCH, **model
+    )
+    raced = late.ask(buttons.race.click, handlers.race, controls, outputs, **model)
     for ended in (branched, raced):
         ended.then(None, None, None, js=AT_REST, **PRIVATE)
     loaded = gr.Textbox(visible="hidden", elem_id="loaded")
@@ -162,12 +181,8 @@ def _connect_share(handlers: Handlers, bridge: gr.Textbox, trace: gr.State) -> N
 
 
 def _connect_menus(handlers: Handlers, controls: Controls, buttons: Buttons) -> None:
-    controls.pair.input(
-        handlers.choose_pair,
-        [controls.pair],
-        [controls.prompt, controls.draft, buttons.examples, controls.agreement],
-        **PRIVATE,
-    )
+    own = [controls.prompt, controls.draft, buttons.examples, controls.agreement]
+    late.ask(controls.pair.input, handlers.choose_pair, [controls.pair], own, trigger_mode="always_last")
     buttons.examples.input(
         None, [buttons.examples], [controls.prompt], js="(example) => example", api_visibility="private"
     )
