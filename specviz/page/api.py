@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
-from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
-from specviz.models import catalogue
-from specviz.models.toy import DEFAULT_AGREEMENT
+from specviz.page.controls import CONTROLS, NAMES, REQUIRED
 from specviz.page.server import zero
 from specviz.page.server.shelf import Shelf
 from specviz.page.settings import read_settings
@@ -21,46 +22,48 @@ from specviz.record.trace import Trace
 def build(shelf: Shelf) -> None:
     """Add the endpoints to the page that is being built."""
 
-    def decode(
-        prompt: str, pair: str = catalogue.DEFAULT_PAIR, draft: str = "", k: int = DEFAULT_K, temperature: float = 0.8, top_k: int = 0,
-        top_p: float = 1.0, max_new_tokens: int = DEFAULT_TOKENS, seed: int = DEFAULT_SEED, chat: bool | None = None,
-        agreement: float = DEFAULT_AGREEMENT,
-    ) -> dict[str, Any]:  # fmt: skip
+    def decode(**values: object) -> dict[str, Any]:
         """Decode a prompt speculatively and return the trace: every step's drafts, coins, probabilities and totals."""
-        return dict(
-            _trace(
-                shelf,
-                prompt,
-                pair,
-                draft,
-                k,
-                temperature,
-                top_k,
-                top_p,
-                max_new_tokens,
-                seed,
-                chat,
-                agreement,
-            ).data
-        )
+        return dict(_trace(shelf, values).data)
 
-    def csv(
-        prompt: str, pair: str = catalogue.DEFAULT_PAIR, draft: str = "", k: int = DEFAULT_K, temperature: float = 0.8, top_k: int = 0,
-        top_p: float = 1.0, max_new_tokens: int = DEFAULT_TOKENS, seed: int = DEFAULT_SEED, chat: bool | None = None,
-        agreement: float = DEFAULT_AGREEMENT,
-    ) -> str:  # fmt: skip
+    def csv(**values: object) -> str:
         """Decode a prompt speculatively and return the trace as CSV text, one row a cell."""
-        return _trace(
-            shelf, prompt, pair, draft, k, temperature, top_k, top_p, max_new_tokens, seed, chat, agreement
-        ).to_csv()
+        return _trace(shelf, values).to_csv()
 
     for endpoint in (decode, csv):
-        gr.api(endpoint, api_name=endpoint.__name__, concurrency_id=MODEL, concurrency_limit=1)
+        gr.api(
+            _taking_controls(endpoint),
+            api_name=endpoint.__name__,
+            concurrency_id=MODEL,
+            concurrency_limit=1,
+        )
 
 
-def _trace(shelf: Shelf, *values: object) -> Trace:
+def _taking_controls(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an endpoint that takes every control by its name, its default where it is left out."""
+
+    @functools.wraps(endpoint)
+    def called(*given: object) -> Any:
+        return endpoint(**dict(zip(NAMES, given, strict=True)))
+
+    parameters = [
+        inspect.Parameter(
+            control.name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=inspect.Parameter.empty if control.default is REQUIRED else control.default,
+            annotation=control.takes,
+        )
+        for control in CONTROLS
+    ]
+    returned = inspect.signature(endpoint, eval_str=True).return_annotation
+    called.__signature__ = inspect.Signature(parameters, return_annotation=returned)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": returned}
+    return called
+
+
+def _trace(shelf: Shelf, values: Mapping[str, object]) -> Trace:
     try:
-        settings = read_settings(*values)
+        settings = read_settings(*(values[name] for name in NAMES))
         pair = shelf.pair(settings.pair, settings.draft, settings.agreement)
         with shelf.turn(pair.name), shelf.unloading(pair.name):
             costs = shelf.costs(pair.name, pair.draft_name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from specviz import Sampling
 from specviz.bounds import real, whole
@@ -11,12 +12,10 @@ from specviz.decoding.options import RunOptions
 from specviz.errors import SpecVizError
 from specviz.models import catalogue
 from specviz.page.choices import draft_choices
+from specviz.page.controls import CHAT, NAMES, bounds_of
 from specviz.record.shape import RunSettings
 
 MAX_PROMPT_CHARACTERS = 8000
-MAX_NEW_TOKENS = 256
-MAX_TOP_K = 1_000_000
-CHAT = {"as the model expects": None, "chat template": True, "raw text": False}
 
 
 @dataclass(frozen=True)
@@ -57,22 +56,23 @@ def read_prompt(prompt: object) -> str:
     return prompt
 
 
-def read_settings(
-    prompt: object, pair: object, draft: object, k: object, temperature: object, top_k: object, top_p: object,
-    max_new_tokens: object, seed: object, chat: object, agreement: object,
-) -> Settings:  # fmt: skip
-    """Return the settings, or raise SpecVizError at the first that can't be used."""
+def read_settings(*values: object) -> Settings:
+    """Return the settings that the values of `CONTROLS`, in their order, ask for; raises SpecVizError at the first bad one."""
+    given: dict[str, Any] = dict(zip(NAMES, values, strict=True))
+    draft = given["draft"] or draft_choices(str(given["pair"]))[0][1]
+    top_k = whole("Top-k", given["top_k"], *bounds_of("top_k"))
+    tokens = whole("The number of new tokens", given["max_new_tokens"], *bounds_of("max_new_tokens"))
     return Settings(
-        prompt=read_prompt(prompt),
-        pair=one_of("pair", pair, catalogue.CATALOGUE),
-        draft=one_of("draft", draft or draft_choices(str(pair))[0][1], catalogue.DRAFT_KINDS),
-        agreement=real("The agreement", agreement, 0, 1),
+        prompt=read_prompt(given["prompt"]),
+        pair=one_of("pair", given["pair"], catalogue.CATALOGUE),
+        draft=one_of("draft", draft, catalogue.DRAFT_KINDS),
+        agreement=real("The agreement", given["agreement"], *bounds_of("agreement")),
         options=RunOptions(
-            k=k,  # type: ignore[arg-type]  # all of these are checked there
-            max_new_tokens=whole("The number of new tokens", max_new_tokens, 1, MAX_NEW_TOKENS),
-            sampling=Sampling(temperature, whole("Top-k", top_k, 0, MAX_TOP_K), top_p),  # type: ignore[arg-type]
-            seed=seed,  # type: ignore[arg-type]
-            chat=read_chat(chat),
+            k=given["k"],
+            max_new_tokens=tokens,
+            sampling=Sampling(given["temperature"], top_k, given["top_p"]),
+            seed=given["seed"],
+            chat=read_chat(given["chat"]),
         ),
     )
 

@@ -22,7 +22,7 @@ from specviz.errors import SpecVizError
 from specviz.models.catalogue import CATALOGUE
 from specviz.page import messages
 from specviz.page.choices import draft_choices
-from specviz.page.link import NAMES
+from specviz.page.controls import NAMES
 from specviz.page.server.shelf import POLL_S, TOY
 
 MODEL = "model"

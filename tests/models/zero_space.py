@@ -12,6 +12,7 @@ from specviz import Trace, replay
 from specviz.decoding.options import RunOptions
 from specviz.errors import SpecVizError
 from specviz.page import api, launch
+from specviz.page.controls import NAMES
 from specviz.page.server import zero
 from specviz.page.step.handlers import Handlers
 from specviz.page.updates import OUTPUTS
@@ -52,14 +53,14 @@ def main():
     handlers, visitor = Handlers(shelf), types.SimpleNamespace(session_hash="me")
     shown, said = player(updates_of(handlers.run(visitor, *ASKED)))
     trace = Trace(shown[-1]["trace"])
-    again = api._trace(shelf, *ASKED)
+    again = api._trace(shelf, dict(zip(NAMES, ASKED, strict=True)))
     plain = list(handlers.time_plain_loop(trace))
     refused = None
     try:
         zero.begin(shelf.pair("smollm2-135m", "self", 0.9), " ", RunOptions())
     except SpecVizError as error:
         refused = str(error)
-    toy = api._trace(shelf, "1 15 42", "toy", *ASKED[2:])
+    toy = api._trace(shelf, dict(zip(NAMES, ("1 15 42", "toy", *ASKED[2:]), strict=True)))
 
     stopped = zero.begin(
         shelf.pair("smollm2-135m", "self", 0.9), "Once", RunOptions(max_new_tokens=200, seed=1)

@@ -13,11 +13,11 @@ import pytest
 from specviz import SpecVizError, theory
 from specviz.exactness.faults import FAULTS
 from specviz.exactness.one_step import LATER_TOKENS, WHOLE_LOGITS, WHOLE_VOCABULARY, check_table
+from specviz.page.controls import NAMES
 from specviz.page.exactness import lab as exactness_lab
 from specviz.page.gallery import open_recorded
 from specviz.page.learn import tab as learn_tab
 from specviz.page.learn import text as learn_text
-from specviz.page.link import NAMES
 from specviz.page.page import build_page
 from specviz.page.server.shelf import Shelf
 

@@ -14,6 +14,7 @@ from specviz import Pair
 from specviz.errors import OutOfMemory, SpecVizError
 from specviz.models.loaded import wrap
 from specviz.page import api
+from specviz.page.controls import NAMES
 from specviz.page.exactness.greedy import greedy
 from specviz.page.gallery import open_recorded
 from specviz.page.server import shelf, zero
@@ -113,9 +114,9 @@ def test_the_endpoint_says_the_same_and_frees_the_turn(loader):
 
     kept = Shelf()
     with pytest.raises(gradio.Error, match="ran out of memory"):
-        api._trace(kept, *ASKED)
+        api._trace(kept, dict(zip(NAMES, ASKED, strict=True)))
     assert kept.begun(NAME) is None
-    assert api._trace(kept, *ASKED).data["stop"] == "length"
+    assert api._trace(kept, dict(zip(NAMES, ASKED, strict=True))).data["stop"] == "length"
 
 
 @pytest.mark.parametrize("loader", [10**6], indirect=True)

@@ -11,9 +11,10 @@ from specviz.errors import SpecVizError
 from specviz.exactness.greedy import GreedyCheck, check_greedy
 from specviz.models import catalogue
 from specviz.models.toy import DEFAULT_AGREEMENT
+from specviz.page.controls import MAX_NEW_TOKENS
 from specviz.page.exactness.ask import TOY_PROMPT
 from specviz.page.server.shelf import TOY, Shelf
-from specviz.page.settings import MAX_NEW_TOKENS, one_of
+from specviz.page.settings import one_of
 from specviz.record.html import as_json
 
 

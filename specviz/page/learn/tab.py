@@ -10,8 +10,9 @@ import gradio as gr
 from specviz.errors import SpecVizError
 from specviz.models.catalogue import DEFAULT_PAIR
 from specviz.page import late, messages, parts
+from specviz.page.controls import NAMES
 from specviz.page.learn import text as learn_text
-from specviz.page.link import NAMES, values_in
+from specviz.page.link import values_in
 from specviz.page.server.shelf import Shelf
 from specviz.page.updates import PRIVATE, Screen, Update, described, update
 

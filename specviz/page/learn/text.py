@@ -21,8 +21,9 @@ from specviz.exactness.one_step import check_table
 from specviz.exactness.throws import check_trials
 from specviz.models.catalogue import OWN_DRAFT
 from specviz.models.trimmed import vocabulary_size
+from specviz.page.controls import NAMES
 from specviz.page.gallery import entry_of, open_recorded
-from specviz.page.link import EXACTNESS_SOURCES, NAMES
+from specviz.page.link import EXACTNESS_SOURCES
 from specviz.page.settings import one_of
 from specviz.record.html import as_json
 from specviz.speed import hardware

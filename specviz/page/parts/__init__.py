@@ -9,6 +9,7 @@ from __future__ import annotations
 import gradio as gr
 
 from specviz.bundle import asset, script, styles
+from specviz.page import controls
 
 LAB_STYLES = ("page/styles/labs.css", "page/exactness/exactness.css", "page/learn/learn.css")
 OPEN_TAB = "() => document.querySelector('#tabs [role=tab][data-tab-id=%s]')?.click()"
@@ -71,7 +72,7 @@ def _html(template: str, code: str, elem_id: str, value: str | None = None) -> g
 
 def head() -> str:
     """Return the page's styles, where no rewriting reaches them, and its own script, for the document's head."""
-    return f"{styles(*LAB_STYLES)}\n<script>\n{asset('page/late.js')}</script>"
+    return f"{styles(*LAB_STYLES)}\n<style>{controls.style()}</style>\n<script>\n{asset('page/late.js')}</script>"
 
 
 def picture(name: str, text: str) -> gr.Plot:

@@ -11,8 +11,9 @@ from specviz.decoding.coins import PURPOSES
 from specviz.errors import SpecVizError
 from specviz.models.catalogue import CATALOGUE, DRAFT_KINDS
 from specviz.models.toy import DEFAULT_AGREEMENT, agreement_of, toy_model
+from specviz.page.controls import MAX_NEW_TOKENS
 from specviz.page.server.shelf import TOY, Shelf
-from specviz.page.settings import MAX_NEW_TOKENS, one_of
+from specviz.page.settings import one_of
 from specviz.page.step.files import message_in, named_run
 
 MAX_CHARACTERS = 4_000_000

@@ -32,8 +32,9 @@ from specviz.models.catalogue import DEFAULT_PAIR
 from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page import messages
 from specviz.page.choices import draft_choices, examples_of
+from specviz.page.controls import NAMES
 from specviz.page.gallery import Recorded, entry_of, open_recorded
-from specviz.page.link import NAMES, locked_in, values_in, values_of
+from specviz.page.link import locked_in, values_in, values_of
 from specviz.page.server.runs import Runs, key_of
 from specviz.page.server.shelf import POLL_S, TOY, Shelf
 from specviz.page.server.zero import LentPlainRun, LentRun, begin, begin_plain, start_branch

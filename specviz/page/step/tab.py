@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from specviz.bounds import MAX_K, MAX_TEMPERATURE
 from specviz.page import gallery, late, messages, parts
-from specviz.page.choices import draft_choices, examples_of, pair_choices
-from specviz.page.link import default_values, values_of
-from specviz.page.settings import CHAT
+from specviz.page.choices import examples_of
+from specviz.page.controls import CONTROLS, NAMES, Control, opening_values
+from specviz.page.link import values_of
+from specviz.page.server.shelf import TOY
 from specviz.page.step.handlers import Handlers
 from specviz.page.updates import MODEL, MOST_WAITING, PRIVATE, Screen
 
@@ -30,22 +30,6 @@ ASK_EXPORT = "(_, kept) => [window.specvizExport ?? '', kept]"
 # Gradio's menu has no placeholder of its own: what it is would not be said while a run of one's own is on screen
 NAME_RECORDED = "() => { const menu = document.querySelector('#recorded input'); if (menu) menu.placeholder = 'Recorded runs'; }"
 RUN_ON_SCREEN = "() => [window.specvizRun ? JSON.stringify(window.specvizRun) : null]"
-
-
-class Controls(NamedTuple):
-    """The settings, in the order in which `read_settings` takes them."""
-
-    prompt: gr.Textbox
-    pair: gr.Dropdown
-    draft: gr.Dropdown
-    k: gr.Slider
-    temperature: gr.Slider
-    top_k: gr.Number
-    top_p: gr.Number
-    max_new_tokens: gr.Number
-    seed: gr.Number
-    chat: gr.Dropdown
-    agreement: gr.Slider
 
 
 class Buttons(NamedTuple):
@@ -77,7 +61,7 @@ def tools() -> Tools:
 
 def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, opening: str | None) -> Screen:
     """Lay out the tab and connect it; it opens on the recorded run `opening` where there is one."""
-    trace, shown, first = None, None, default_values(first_pair)
+    trace, shown, first = None, None, opening_values(first_pair)
     if opening:
         trace = gallery.open_recorded(opening)
         first |= values_of(trace.data)
@@ -95,28 +79,35 @@ def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, open
     ]  # fmt: skip
     ran = _connect_runs(handlers, controls, buttons, plain, trace_state, outputs)
     latest: dict[str, Any] = {"tells": [buttons.recorded], "trigger_mode": "always_last"}
-    everything = [*outputs, *controls]
+    everything = [*outputs, *controls.values()]
     late.ask(bar.opened.upload, handlers.open_trace, [bar.opened], outputs, **latest)
     late.ask(buttons.recorded.input, handlers.show_recorded, [buttons.recorded], everything, **latest)
     late.ask(
         buttons.back.click,
         handlers.describe,
         [bridge],
-        controls,
+        list(controls.values()),
         js=RUN_ON_SCREEN,
         trigger_mode="always_last",
     )
     _connect_share(handlers, bridge, trace_state)
     _connect_branch_and_race(page, ran, handlers, controls, buttons, bridge, trace_state, outputs)
     _connect_menus(handlers, controls, buttons)
-    gr.on([each.change for each in controls], None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
-    page.load(None, list(controls), None, js=TELL_CONTROLS, **PRIVATE)
+    gr.on(
+        [each.change for each in controls.values()],
+        None,
+        list(controls.values()),
+        None,
+        js=TELL_CONTROLS,
+        **PRIVATE,
+    )
+    page.load(None, list(controls.values()), None, js=TELL_CONTROLS, **PRIVATE)
     page.load(None, None, None, js=NAME_RECORDED, **PRIVATE)
     followed = late.ask(page.load, handlers.follow_link(first_pair, opening), None, everything, **latest)
     return Screen(
         shown_state,
         outputs,
-        list(controls),
+        list(controls.values()),
         buttons.recorded,
         handlers.show_recorded,
         handlers.show_made,
@@ -126,7 +117,7 @@ def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, open
 
 def _connect_runs(
     handlers: Handlers,
-    controls: Controls,
+    controls: Mapping[str, Any],
     buttons: Buttons,
     plain: gr.Button,
     trace: gr.State,
@@ -135,9 +126,9 @@ def _connect_runs(
     model: dict[str, Any] = {"concurrency_id": MODEL, "concurrency_limit": 1}
     tells = [buttons.recorded]
     ran = late.ask(  # they wait for each other in the handler, where they can be stopped
-        [buttons.run.click, controls.prompt.submit],
+        [buttons.run.click, controls["prompt"].submit],
         handlers.run,
-        controls,
+        list(controls.values()),
         outputs,
         tells=tells,
         trigger_mode="always_last",
@@ -153,7 +144,7 @@ def _connect_branch_and_race(
     page: gr.Blocks,
     ran: Any,
     handlers: Handlers,
-    controls: Controls,
+    controls: Mapping[str, Any],
     buttons: Buttons,
     bridge: gr.Textbox,
     trace: gr.State,
@@ -163,7 +154,7 @@ def _connect_branch_and_race(
     branched = late.ask(
         buttons.branch.click, handlers.branch, [bridge, trace], outputs, js=ASK_BRANCH, **model
     )
-    raced = late.ask(buttons.race.click, handlers.race, controls, outputs, **model)
+    raced = late.ask(buttons.race.click, handlers.race, list(controls.values()), outputs, **model)
     for ended in (branched, raced):
         ended.then(None, None, None, js=AT_REST, **PRIVATE)
     loaded = gr.Textbox(visible="hidden", elem_id="loaded")
@@ -180,57 +171,47 @@ def _connect_share(handlers: Handlers, bridge: gr.Textbox, trace: gr.State) -> N
     )  # fmt: skip
 
 
-def _connect_menus(handlers: Handlers, controls: Controls, buttons: Buttons) -> None:
-    own = [controls.prompt, controls.draft, buttons.examples, controls.agreement]
-    late.ask(controls.pair.input, handlers.choose_pair, [controls.pair], own, trigger_mode="always_last")
+def _connect_menus(handlers: Handlers, controls: Mapping[str, Any], buttons: Buttons) -> None:
+    own = [controls["prompt"], controls["draft"], buttons.examples, controls["agreement"]]
+    late.ask(
+        controls["pair"].input, handlers.choose_pair, [controls["pair"]], own, trigger_mode="always_last"
+    )
     buttons.examples.input(
-        None, [buttons.examples], [controls.prompt], js="(example) => example", api_visibility="private"
+        None, [buttons.examples], [controls["prompt"]], js="(example) => example", api_visibility="private"
     )
 
 
-def _controls(first: Mapping[str, Any], opening: str | None) -> tuple[Controls, Buttons]:
+def _controls(first: Mapping[str, Any], opening: str | None) -> tuple[dict[str, Any], Buttons]:
+    """Lay out the controls, by their names in the order of `NAMES`, holding the values `first`; and what is beside them."""
     pair = first["pair"]
     with gr.Row(elem_classes="sv-row sv-ask", elem_id="ask"):
         recorded = gr.Dropdown(gallery.menu(), value=opening, label="Recorded", elem_id="recorded", filterable=False,
                                visible=bool(gallery.menu()))  # fmt: skip
-        prompt = gr.Textbox(
-            first["prompt"], label="Prompt", lines=1, max_lines=4, elem_id="prompt", submit_btn=False
-        )
-        k = gr.Slider(0, MAX_K, first["k"], step=1, label="K", elem_id="k", buttons=[])
-        temperature = gr.Slider(
-            0,
-            MAX_TEMPERATURE,
-            first["temperature"],
-            step=0.05,
-            label="Temperature",
-            elem_id="temperature",
-            buttons=[],
-        )
-        more, picked = _more(first, pair)
+        made = {control.name: _made(control, first) for control in CONTROLS if not control.more}
+        with gr.Accordion("More", open=False, elem_id="more"), gr.Row(elem_classes="sv-row sv-more"):
+            made |= {control.name: _made(control, first) for control in CONTROLS if control.more}
+            examples = gr.Dropdown(
+                examples_of(pair), value=None, label="Example prompts", elem_id="examples", filterable=False
+            )
         back = gr.Button("↩ undo", elem_id="back")
         run = gr.Button("Run", variant="primary", elem_id="run")
         stop = gr.Button("Stop", elem_id="stop", visible=False)
         race = gr.Button("Race", elem_id="race")
         branch = gr.Button("Run this branch", elem_id="branch", visible="hidden")
-    return Controls(prompt, k=k, temperature=temperature, **more), Buttons(
-        recorded, picked, back, run, stop, race, branch
+    buttons = Buttons(recorded, examples, back, run, stop, race, branch)
+    return {name: made[name] for name in NAMES}, buttons
+
+
+def _made(control: Control, first: Mapping[str, Any]) -> Any:
+    """Lay out one control; only the toy has an agreement."""
+    value, named = first[control.name], {"label": control.label, "elem_id": control.name}
+    if control.kind == "text":
+        return gr.Textbox(value, lines=1, max_lines=4, submit_btn=False, **named)
+    if control.choices:
+        return gr.Dropdown(control.choices(first["pair"]), value=value, filterable=False, **named)
+    if control.kind == "number":
+        return gr.Number(value, step=control.step or 1, **named)
+    visible = control.name != "agreement" or first["pair"] == TOY
+    return gr.Slider(
+        control.low, control.high, value, step=control.step, buttons=[], visible=visible, **named
     )
-
-
-def _more(first: Mapping[str, Any], pair: str) -> tuple[dict[str, Any], gr.Dropdown]:
-    with gr.Accordion("More", open=False, elem_id="more"), gr.Row(elem_classes="sv-row sv-more"):
-        more = {
-            "pair": gr.Dropdown(pair_choices(), value=pair, label="Pair", elem_id="pair", filterable=False),
-            "draft": gr.Dropdown(draft_choices(pair), value=first["draft"], label="Draft", elem_id="draft", filterable=False),
-            "top_k": gr.Number(first["top_k"], label="Top-k (0 is off)", elem_id="top_k"),
-            "top_p": gr.Number(first["top_p"], label="Top-p", elem_id="top_p", step=0.05),
-            "max_new_tokens": gr.Number(first["max_new_tokens"], label="New tokens", elem_id="max_new_tokens"),
-            "seed": gr.Number(first["seed"], label="Seed", elem_id="seed"),
-            "chat": gr.Dropdown(list(CHAT), value=first["chat"], label="Prompt is read", elem_id="chat", filterable=False),
-            "agreement": gr.Slider(0, 1, first["agreement"], step=0.05, label="Agreement of the toy draft", elem_id="agreement",
-                                   visible=pair == "toy", buttons=[]),
-        }  # fmt: skip
-        picked = gr.Dropdown(
-            examples_of(pair), value=None, label="Example prompts", elem_id="examples", filterable=False
-        )
-    return more, picked
