@@ -11,11 +11,13 @@ import gradio as gr
 from specviz.bundle import asset, script, styles
 
 LAB_STYLES = ("page/styles/labs.css", "page/exactness/exactness.css", "page/learn/learn.css")
-OPEN_TAB = "() => document.querySelector('#tabs [role=tab][data-tab-id=%s]')?.click()"
 
 
 def player(value: str | None) -> gr.HTML:
-    """Return what shows a run; its value is `messages.finished` or `messages.live`, as JSON."""
+    """Return what shows a run; its value is `messages.finished` or `messages.live`, as JSON.
+
+    Its events and its other props are listed in `assets/player/state/bridge.js`.
+    """
     template = asset("player/player.html") + asset("player/share.html")
     return _html(template, script(), "player", value)
 
@@ -71,7 +73,7 @@ def _html(template: str, code: str, elem_id: str, value: str | None = None) -> g
 
 def head() -> str:
     """Return the page's styles, where no rewriting reaches them, and its own script, for the document's head."""
-    return f"{styles(*LAB_STYLES)}\n<script>\n{asset('page/late.js')}</script>"
+    return f"{styles(*LAB_STYLES)}<script>(() => {{\n{script('page/page.js')}}})();</script>"
 
 
 def picture(name: str, text: str) -> gr.Plot:
