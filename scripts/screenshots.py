@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 WIDE, PROJECTOR, SMALL, PHONE = (1600, 900), (1366, 768), (1366, 640), (390, 844)
 TOY = "prompt=1+15+42&pair=toy&draft=model&temperature=1&top_k=0&top_p=1&max_new_tokens=40&chat=raw+text"
 PATIENCE_MS = 30_000
+# the server has answered the link: the run's chart is there, or the line that says to press Run
+ANSWERED = "document.querySelector('#chart') || document.querySelector('#status').textContent"
 
 
 def nothing(page: Page) -> None:
@@ -157,7 +159,7 @@ def shoot(browser: Browser, address: str, path: Path, shot: Shot) -> None:
     page.set_default_timeout(PATIENCE_MS)
     page.goto(f"{address}?{shot.query}")
     page.locator(".sv-player[data-ready][data-phase=done]").wait_for()
-    page.wait_for_function("window.specvizLoaded !== undefined")  # the server has answered the link
+    page.wait_for_function(ANSWERED)
     shot.act(page)
     page.mouse.move(0, 0)
     page.screenshot(path=path, animations="disabled")

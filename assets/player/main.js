@@ -1,5 +1,6 @@
 // Joins the parts: has drawn what changes, listens to the visitor, and takes the run that the page gives.
 
+import { onTold } from './state/bridge.js';
 import { on } from './state/changes.js';
 import { part, root } from './state/host.js';
 import { readLink, writeLink } from './state/link.js';
@@ -82,6 +83,6 @@ listenToRace();
 listenToPanel();
 listenToPresenter();
 listenToPhone();
-watch('value', receive);
+onTold('value', receive);
 receive();
 root().dataset.ready = '';

@@ -5,7 +5,7 @@ handler that answers with values of controls is connected by `ask`, and by nothi
 Its event is then split in two:
 
 1.  The browser notes what the controls hold and numbers the question. The handler's answer comes as it always does,
-    but the values of controls are taken out of it and travel in one hidden textbox. What else it says of a control
+    but the values of controls are taken out of it and travel in one textbox that is never drawn. What else it says of a control
     (its choices, whether it can be seen or changed) goes straight there: nobody else sets that.
 2.  Beside the visitor, without the server, each value is compared with what its control holds by then: see
     `assets/page/late.js`. A control that has been set since keeps what it holds, and of two answers the one to the
@@ -25,19 +25,26 @@ from typing import Any
 
 import gradio as gr
 
+from specviz.page.calls import call
 from specviz.page.updates import PRIVATE
 
 CONTROLS = (gr.Textbox, gr.Number, gr.Slider, gr.Dropdown, gr.Checkbox, gr.CheckboxGroup, gr.Radio)
+CARRIER = "sv-carrier"
 
 
 def is_control(component: Any) -> bool:
-    """Return whether a visitor can set a component's value; what is always hidden only carries something."""
-    return isinstance(component, CONTROLS) and component.visible != "hidden"
+    """Return whether a visitor can set a component's value."""
+    return isinstance(component, CONTROLS) and CARRIER not in component.elem_classes
+
+
+def carrier() -> gr.Textbox:
+    """Return what only carries something from one of Gradio's events to the next, and is never drawn."""
+    return gr.Textbox(visible=False, elem_classes=[CARRIER])
 
 
 def once_more() -> gr.Textbox:
     """Return an `again` for `ask`: its `change` is what calculates the figures once more."""
-    return gr.Textbox(visible="hidden")
+    return carrier()
 
 
 def ask(
@@ -46,18 +53,16 @@ def ask(
     inputs: Sequence[Any] | None,
     outputs: Sequence[Any],
     *,
-    js: str = "",
     again: gr.Textbox | None = None,
     tells: Sequence[Any] = (),
     **options: Any,
 ) -> Any:
     """Connect an event, or a list of them, to a handler whose answer may hold values of controls; returns the event.
 
-    `js` is called with the inputs and returns what is sent in their place. `again` changes when the inputs are no
-    longer those that the answer is about. `tells` are the controls that say what an answer has put on screen: a visitor's
+    `again` changes when the inputs are no longer those that the answer is about. `tells` are the controls that say what an answer has put on screen: a visitor's
     choice there stands against earlier questions until it is answered itself.
     """
-    given, carrier = list(inputs or ()), gr.Textbox(visible="hidden")
+    given, answer = list(inputs or ()), carrier()
     contested = [each for each in outputs if is_control(each)]
     unsent = [each for each in contested if each not in given]
     watched = [each for each in (*given, *unsent) if is_control(each)]
@@ -69,9 +74,9 @@ def ask(
     on = functools.partial(gr.on, list(events)) if isinstance(events, (list, tuple)) else events
     asked = on(
         _Merging(handler, len(unsent), outputs).wrapped(),
-        [*given, *unsent, carrier],
-        [*outputs, carrier],
-        js=f"(...given) => window.specvizLate.ask({json.dumps(plan)}, given, {js or 'null'})",
+        [*given, *unsent, answer],
+        [*outputs, answer],
+        js=call("ask", plan),
         **(PRIVATE | options),
     )
     merge = {
@@ -81,9 +86,9 @@ def ask(
     }
     asked.then(
         None,
-        [carrier, *watched],
+        [answer, *watched],
         [*contested, *([again] if again else [])],
-        js=f"(...given) => window.specvizLate.merge({json.dumps(merge)}, given)",
+        js=call("merge", merge),
         **PRIVATE,
     )
     return asked

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import gradio as gr
 
 from specviz.page import api, parts, updates
+from specviz.page.calls import call
 from specviz.page.exactness import tab as exactness_tab
 from specviz.page.hardware import tab as hardware_tab
 from specviz.page.learn import tab as learn_tab
@@ -25,14 +25,6 @@ LABS = (
     ("hardware", "Hardware", hardware_tab.build),
     ("learn", "Learn", learn_tab.build),
 )
-WRITE_TAB = """() => document.addEventListener('click', ({ target }) => {
-  const tab = target.closest('#tabs [role="tab"]');
-  if (!tab) return;
-  const query = new URLSearchParams(window.location.search);
-  query.set('tab', tab.dataset.tabId);
-  window.history.replaceState(window.history.state, '', '?' + query);
-})"""  # on a press only: Gradio selects the first tab by itself before the server has read the link
-LINKED_TAB = f"() => window.specvizLate.linkedTab({json.dumps([name for name, *_ in LABS])})"
 
 
 def build_page(shelf: Shelf, first_pair: str, opening: str | None = None) -> gr.Blocks:
@@ -58,6 +50,7 @@ def build_page(shelf: Shelf, first_pair: str, opening: str | None = None) -> gr.
         page.load(handlers.greet, None, [loading], concurrency_limit=None, **updates.PRIVATE)
         page.unload(handlers.leave)
         page.unload(built["speed"].stop)
-        page.load(None, None, None, js=WRITE_TAB, **updates.PRIVATE)
-        screen.followed.then(None, None, [tabs], js=LINKED_TAB, **updates.PRIVATE)
+        screen.followed.then(
+            None, None, [tabs], js=call("linkedTab", [name for name, *_ in LABS]), **updates.PRIVATE
+        )
     return page

@@ -31,9 +31,9 @@ class Settings:
 
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return a value that is one of the choices, or raise SpecVizError: no other names, and no folders, from a page."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise SpecVizError(f"There is no {name} {str(value)[:40]!r}: choose one of {', '.join(choices)}.")
-    return str(value)
+    return value
 
 
 def read_chat(chat: object) -> bool | None:

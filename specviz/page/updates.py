@@ -27,7 +27,10 @@ from specviz.page.server.shelf import POLL_S, TOY
 
 MODEL = "model"
 MOST_WAITING = 64  # visitors whose runs wait for each other, or for the same run
-OUTPUTS = ("status", "player", "chart", "recorded", "plain", "trace", "run", "stop", "race", "shown")
+# "computing" is the player once more, told a fact beside the run: see `assets/player/state/bridge.js`.
+OUTPUTS = (
+    "status", "player", "chart", "recorded", "plain", "trace", "run", "stop", "race", "shown", "computing",
+)  # fmt: skip
 PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
 
 log = logging.getLogger(__name__)
@@ -65,6 +68,7 @@ def working(line: str, stoppable: bool = True) -> Update:
         run=gr.update(visible=not stoppable, interactive=False),
         stop=gr.update(visible=stoppable),
         race=gr.update(interactive=False),
+        computing=gr.update(computing=stoppable),
     )
 
 
@@ -79,6 +83,7 @@ def at_rest(**parts: Any) -> Update:
         run=gr.update(visible=True, interactive=True),
         stop=gr.update(visible=False),
         race=gr.update(interactive=True),
+        computing=gr.update(computing=False),
         **parts,
     )
 

@@ -6,6 +6,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import pytest
 
 from specviz import Pair, decode, replay
@@ -39,7 +40,7 @@ def test_a_branch_of_the_default_pair_goes_on_from_its_coin(default_pair: Pair, 
         each for each in own.data["steps"] if each["drafts"] and each["drafts"][0]["state"] == "accepted"
     )
     change = {"step": step["step"], "position": 1, "purpose": "accept", "u": 0.9999}
-    branch, message = last(page.branch(VISITOR, json.dumps({**change, "trace": own.to_json()}), None))  # type: ignore[arg-type]
+    branch, message = last(page.branch(VISITOR, gr.EventData(None, {**change, "trace": own.to_json()}), None))  # type: ignore[arg-type]
     assert message["trace"]["parent"] == own.data["run_id"]
     assert replay(branch) == []
     shared = sum(each["totals"]["tokens"] for each in own.data["steps"][step["step"] - 2 : step["step"] - 1])

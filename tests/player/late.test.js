@@ -3,9 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-globalThis.window = globalThis;
-await import('../../assets/page/late.js');
-const { ask, merge } = globalThis.specvizLate;
+import { ask, merge } from '../../assets/page/late.js';
 
 let made = 0;
 
@@ -93,6 +91,5 @@ test('an answer is merged once, and a question that is not known is left alone',
 
 test('what is sent are the inputs, what Gradio takes for the rest, and the number', () => {
   const plan = { given: 2, watched: [null, 90, 91], instead: [7] };
-  assert.deepEqual(ask(plan, ['a', 'b', 'c', ''], (a, b) => [b, a]).slice(0, 3), ['b', 'a', 7]);
   assert.deepEqual(ask(plan, ['a', 'b', 'c', '']).slice(0, 3), ['a', 'b', 7]);
 });

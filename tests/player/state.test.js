@@ -4,6 +4,7 @@ import test from 'node:test';
 // What a browser has and these modules look at, in as few words as they need.
 const dataset = {};
 globalThis.element = { querySelector: () => ({ dataset }) };
+globalThis.props = {};
 globalThis.window = { location: { search: '', origin: 'https://there', pathname: '/page' } };
 
 const { on, tell } = await import('../../assets/player/state/changes.js');
@@ -97,7 +98,10 @@ test('text of a link is one line and no longer than it may be; names are those t
 test('controls that differ from the run on screen', () => {
   open('');
   const values = { ...askedFor(RUN) };
-  const now = (change) => { window.specvizControls = Object.values({ ...values, ...change }); return changedControls(); };
+  const now = (change) => {
+    globalThis.props = { controls: JSON.stringify(Object.values({ ...values, ...change })) };
+    return changedControls();
+  };
   assert.deepEqual(now({}), []);
   assert.deepEqual(now({ k: '4', prompt: 'x' }), [{ name: 'prompt', now: 'x', was: '1 15' }, { name: 'k', now: '4', was: 3 }]);
   assert.deepEqual(now({ k: '3', chat: 'as the model expects' }), []);

@@ -3,6 +3,7 @@
 import json
 from types import SimpleNamespace
 
+import gradio as gr
 import pytest
 
 from specviz import Sampling, SpecVizError, Trace, autoregress, decode, load_pair, resume
@@ -33,7 +34,12 @@ def page(monkeypatch) -> Handlers:
 
 
 def asked(own, **change):
-    return json.dumps(CHANGE | {"trace": own.to_json()} | change)
+    return CHANGE | {"trace": own.to_json()} | change
+
+
+def event(data):
+    """What Gradio makes of the player's `trigger('branch', data)`."""
+    return gr.EventData(None, data)
 
 
 def told(events):
@@ -65,11 +71,15 @@ def without_times(data):
 
 def test_a_branch_of_an_own_run_of_a_recorded_one_and_of_an_opened_one(own):
     for where, kept in (({"run": own.data["run_id"]}, own), ({"trace": own.to_json()}, None)):
-        parent, change = read_branch(json.dumps(CHANGE | where), kept)
+        parent, change = read_branch(CHANGE | where, kept)
         assert parent.data == own.data
         assert change._asdict() == CHANGE
-    parent, _ = read_branch(json.dumps(CHANGE | {"recorded": "opening"}), None)
+    parent, _ = read_branch(CHANGE | {"recorded": "opening"}, None)
     assert parent.data["settings"]["pair"] == "smollm2-135m"
+
+
+def nested(depth):
+    return [] if depth == 1 else [nested(depth - 1)]
 
 
 def damaged(trace, path, value):
@@ -84,17 +94,20 @@ def damaged(trace, path, value):
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
-        (lambda _: "no json", "could not be read"),
-        (lambda _: "[" * 100_000, "could not be read"),
-        (lambda _: "x" * 5_000_000, "too large"),
-        (lambda _: 7, "too large"),
-        (lambda _: json.dumps([1]), "could not be read"),
-        (lambda _: json.dumps(CHANGE), "did not arrive"),
-        (lambda _: json.dumps(CHANGE | {"trace": "/etc/hostname"}), "did not arrive"),
-        (lambda _: json.dumps(CHANGE | {"trace": "../gallery/opening.json\n"}), "did not arrive"),
-        (lambda _: json.dumps(CHANGE | {"trace": '{"format": 1'}), "not a SpecViz trace"),
-        (lambda _: json.dumps(CHANGE | {"recorded": "nothing"}), "no recorded run"),
-        (lambda own: json.dumps(CHANGE | {"run": own.data["run_id"]}), "no longer has the run"),
+        (lambda _: None, "could not be read"),
+        (lambda _: "{}", "could not be read"),
+        (lambda _: [1], "could not be read"),
+        (lambda _: CHANGE | {"else": nested(9)}, "could not be read"),
+        (lambda _: CHANGE | {"trace": "x" * 4_000_001}, "too large"),
+        (lambda _: {"x" * 4_000_001: 1}, "too large"),
+        (lambda _: CHANGE | {"else": [0] * 4_000_001}, "too large"),
+        (lambda _: CHANGE | {"else": {"deeper": ["x" * 2_000_000] * 3}}, "too large"),
+        (lambda _: CHANGE, "did not arrive"),
+        (lambda _: CHANGE | {"trace": "/etc/hostname"}, "did not arrive"),
+        (lambda _: CHANGE | {"trace": "../gallery/opening.json\n"}, "did not arrive"),
+        (lambda _: CHANGE | {"trace": '{"format": 1'}, "not a SpecViz trace"),
+        (lambda _: CHANGE | {"recorded": "nothing"}, "no recorded run"),
+        (lambda own: CHANGE | {"run": own.data["run_id"]}, "no longer has the run"),
         (lambda own: asked(own, step=0), "step of a branch"),
         (lambda own: asked(own, position=18), "position of a branch"),
         (lambda own: asked(own, position="1"), "position of a branch"),
@@ -135,7 +148,7 @@ def test_what_is_loaded_is_told_with_hash_and_dtype():
 
 
 def test_a_branch_is_what_resume_computes_and_a_branch_of_it_keeps_both_numbers(own, page):
-    shown = told(page.branch(VISITOR, asked(own), None))
+    shown = told(page.branch(VISITOR, event(asked(own)), None))
     branch = shown[-1]["trace"]
     expected = resume(load_pair("toy", agreement=0.5), own, **CHANGE)
     assert without_times(branch.data) == without_times(expected.data)
@@ -143,7 +156,7 @@ def test_a_branch_is_what_resume_computes_and_a_branch_of_it_keeps_both_numbers(
     assert last_message(shown)["trace"]["settings"]["overrides"] == [[2, 1, "accept", 0.999]]
     again = CHANGE | {"step": 4, "purpose": "final", "u": 0.5, "run": branch.data["run_id"]}
     again["position"] = sum(draft["state"] == "accepted" for draft in branch.data["steps"][3]["drafts"]) + 1
-    second = told(page.branch(VISITOR, json.dumps(again), branch))[-1]["trace"]
+    second = told(page.branch(VISITOR, event(again), branch))[-1]["trace"]
     assert second.data["parent"] == branch.data["run_id"]
     assert [each[0] for each in second.data["settings"]["overrides"]] == [2, 4]
     assert "[2, 1, " in json.loads(json.dumps(second.to_csv()))
@@ -158,30 +171,32 @@ def test_a_branch_is_what_resume_computes_and_a_branch_of_it_keeps_both_numbers(
     ],
 )
 def test_a_refused_branch_leaves_the_screen_as_it_is(own, page, settings, says):
-    shown = told(page.branch(VISITOR, asked(own, **settings), None))
+    shown = told(page.branch(VISITOR, event(asked(own, **settings)), None))
     assert says in lines(shown)[-1]
     assert all("player" not in each and "trace" not in each for each in shown)
     assert shown[-1]["run"]["interactive"] is True
 
 
 def test_a_branch_of_a_pair_that_is_not_loaded_loads_nothing(page):
-    shown = told(page.branch(VISITOR, json.dumps(CHANGE | {"recorded": "opening"}), None))
+    shown = told(page.branch(VISITOR, event(CHANGE | {"recorded": "opening"}), None))
     assert lines(shown) == ["The pair smollm2-135m is not loaded here: run it once, then run the branch."]
     assert page.shelf.begun("smollm2-135m") is None
 
 
 def test_a_branch_from_other_weights_says_what_differs(own, page):
     own.data["weights"]["target"]["dtype"] = "bfloat16"
-    assert "dtype is float64 here but bfloat16" in lines(told(page.branch(VISITOR, asked(own), None)))[-1]
+    assert (
+        "dtype is float64 here but bfloat16" in lines(told(page.branch(VISITOR, event(asked(own)), None)))[-1]
+    )
 
 
 def test_another_machines_timings_are_not_compared_with_a_branch(own, page):
     own.data["baseline"] = autoregress(load_pair("toy").target, PROMPT, max_new_tokens=24)
     own.name_tokens(load_pair("toy").target.pieces)
-    here = told(page.branch(VISITOR, asked(own), None))[-1]["trace"]
+    here = told(page.branch(VISITOR, event(asked(own)), None))[-1]["trace"]
     assert here.data["baseline"] == own.data["baseline"]
     own.data["machine"] = "another one"
-    assert told(page.branch(VISITOR, asked(own), None))[-1]["trace"].data["baseline"] is None
+    assert told(page.branch(VISITOR, event(asked(own)), None))[-1]["trace"].data["baseline"] is None
 
 
 # --- the race ---

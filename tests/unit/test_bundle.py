@@ -48,12 +48,6 @@ def test_a_file_says_first_what_it_holds_and_has_no_long_line(name: str) -> None
     assert [line for line in lines if len(line) > 140] == []
 
 
-def test_only_the_bridge_meets_the_page() -> None:
-    for name in SCRIPTS:
-        text = (bundle.ASSETS / name).read_text(encoding="utf-8")
-        assert bool(re.search(r"specviz:|window\.specviz", text)) == (name == "player/state/bridge.js"), name
-
-
 def test_only_what_a_component_starts_with_does_anything_by_itself() -> None:
     """A module of the player but its entry defines and nothing else, so that it can be read without a page."""
     for name in SCRIPTS:

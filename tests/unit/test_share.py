@@ -23,8 +23,8 @@ def trace() -> Trace:
     return decode(load_pair("toy"), "1 15 42", max_new_tokens=12)
 
 
-def asked(**more: Any) -> str:
-    return json.dumps({"kind": "csv", "label": "", "calls": []} | more)
+def asked(**more: Any) -> dict[str, Any]:
+    return {"kind": "csv", "label": "", "calls": []} | more
 
 
 def text_of(message: str) -> str:
@@ -92,9 +92,13 @@ def test_the_run_is_a_recorded_one_or_the_visitors_own_or_what_is_sent_along(tra
     ("wrong", "sentence"),
     [
         ("", "could not be read"),
-        ("[]", "could not be read"),
-        (None, "too large"),
-        ("x" * (MAX_CHARACTERS + 1), "too large"),
+        ("{}", "could not be read"),
+        ([], "could not be read"),
+        (None, "could not be read"),
+        (asked(calls=[[[[[[[[[]]]]]]]]]), "could not be read"),
+        (asked(trace="x" * (MAX_CHARACTERS + 1)), "too large"),
+        (asked(calls=["x" * (MAX_CHARACTERS // 2)] * 2), "too large"),
+        (asked(kind=[]), "no kind of file"),
         (asked(kind="exe", recorded="opening"), "no kind of file"),
         (asked(recorded="../secret"), "no recorded run"),
         (asked(run="somebody else's"), "no longer has the run"),

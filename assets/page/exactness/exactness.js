@@ -339,7 +339,7 @@ element.addEventListener('change', (event) => {
   askNow();
 });
 
-heard('exactness', takeLesson);
+watch('shown', takeLesson);
 heard('run', () => { if (root.offsetParent !== null && asking.source === 'screen') askNow(); });
 watch('value', draw);
 draw();

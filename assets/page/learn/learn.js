@@ -1,6 +1,6 @@
 // The text of Learn. Words light up what they name; experiments set the page up and run nothing that they do not say.
 
-import { askForBeat, heard, leaveAsk } from '../../player/state/bridge.js';
+import { announce, heard, leaveAsk, openTab } from '../../player/state/bridge.js';
 import { make } from '../../player/draw/dom.js';
 
 const part = (name) => element.querySelector(`[data-part="${name}"]`);
@@ -121,8 +121,6 @@ const draw = () => {
 
 // --- experiments ------------------------------------------------------------------------------------------------------
 
-const openTab = (name) => document.querySelector(`#tabs [role="tab"][data-tab-id="${name}"]`)?.click();
-
 // Beside a wide text the run is in view; elsewhere it has a tab to itself.
 const runInView = () => {
   const player = document.querySelector('.sv-player');
@@ -134,7 +132,7 @@ const lookAtRun = () => { if (!runInView()) openTab('step'); };
 // Goes to a beat of a recorded run, which the server sends if it is not on screen; then does what follows.
 const goToBeat = ({ recorded, beat }, then) => {
   heard('arrived', then, { once: true });
-  if (!askForBeat({ recorded, beat })) trigger('show', { recorded });
+  if (announce('beat', { recorded, beat })) trigger('show', { recorded });
 };
 
 const openExactness = (ask) => {
@@ -202,7 +200,7 @@ const noteScroll = () => {
   if (part('text').offsetParent !== null) scrolled[chapter] = part('text').scrollTop;
 };
 part('text').addEventListener('scroll', noteScroll, { passive: true });
-heard('learn', () => {
+watch('shown', () => {
   part('text').scrollTop = scrolled[chapter] ?? 0;
 });
 

@@ -2,9 +2,8 @@
 
 import { indexOfBeat } from '../run/beats.js';
 import { comparison, noteMessage, onScreenOf } from '../state/branches.js';
-import { announce, shareSettings } from '../state/bridge.js';
+import { announce, messageNow } from '../state/bridge.js';
 import { tell } from '../state/changes.js';
-import { askedFor } from '../state/controls.js';
 import { part, root } from '../state/host.js';
 import { linkedBeat } from '../state/link.js';
 import { goTo, takeMessage } from '../state/moves.js';
@@ -30,7 +29,6 @@ const showMessage = (message) => {
   if (!message.live) forgetDrawn();
   state.at = askedBeat() ?? linkedBeat() ?? state.at;
   proposeLinked();
-  shareSettings(askedFor(state.trace));
   drawControls();
   drawHeading(part('heading'), state.trace);
   if (hasBeats()) noteReached(state.at);
@@ -47,7 +45,7 @@ const showMessage = (message) => {
 // Gradio has a new value: the message as JSON.
 /** @type {() => void} */
 export const receive = () => {
-  const message = props.value ? JSON.parse(props.value) : null;
+  const message = messageNow();
   if (message) noteMessage(message);
   showMessage(message);
 };

@@ -4,7 +4,7 @@ import { beatOfMove, indexOfBeat, wasExamined } from '../run/beats.js';
 import { acceptedIn } from '../run/cells.js';
 import { capital } from '../run/numbers.js';
 import { branching, forgetMove, moved, whereabouts, whyNoBranch } from '../state/branches.js';
-import { askForBranch, heard } from '../state/bridge.js';
+import { askForBranch, onTold } from '../state/bridge.js';
 import { tell } from '../state/changes.js';
 import { part } from '../state/host.js';
 import { isLinked, linked } from '../state/link.js';
@@ -110,8 +110,9 @@ export const proposeLinked = () => {
 };
 
 export const listenForBranches = () => {
-  heard('loaded', () => tell('choice'));
-  heard('rest', atRest);
+  onTold('loaded', () => tell('choice'));
+  onTold('computing', () => tell('choice'));
+  onTold('ended', atRest);
   ['click', 'keydown', 'keypress'].forEach((kind) => document.addEventListener(kind, (event) => {
     if (branching.busy !== null && wantsRun(event)) refuseRun(event);
     else if (kind === 'click' && event.target.closest?.('#race')) branching.busy = 'a race';

@@ -1,7 +1,8 @@
 // Clicks and keys. Keys act unless a text field, a menu or a slider has the focus, and leave Space and Enter to a focused button.
 
 import { cellsOf, isFinal } from '../run/cells.js';
-import { heard, openFile } from '../state/bridge.js';
+import { askForUndo, onTold, openFile } from '../state/bridge.js';
+import { askedFor } from '../state/controls.js';
 import { part, root } from '../state/host.js';
 import { address } from '../state/link.js';
 import { isPresenting } from '../state/modes.js';
@@ -171,6 +172,11 @@ const foldMore = (event) => {
   if (more && !more.contains(event.target)) more.querySelector('.label-wrap.open')?.click();
 };
 
+// Gradio's button "undo": the controls as they were for the run on screen.
+const undo = (event) => {
+  if (state.trace !== null && event.target.closest?.('#back')) askForUndo(askedFor(state.trace));
+};
+
 // --- listening
 
 const click = (event) => {
@@ -201,7 +207,8 @@ export const listenToPlayer = () => {
 };
 
 export const listenToPage = () => {
-  heard('controls', drawControls);
+  onTold('controls', drawControls);
+  document.addEventListener('click', undo);
   ['pointerdown', 'keydown'].forEach((kind) => document.addEventListener(kind, () => { address.acted = true; }, { capture: true }));
   document.addEventListener('dragover', (event) => { if (event.dataTransfer?.types.includes('Files')) event.preventDefault(); });
   document.addEventListener('drop', dropFile);

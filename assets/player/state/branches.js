@@ -1,7 +1,7 @@
 // Branches: the one number that somebody has moved, whether the run can be computed again from it, and which two runs are compared.
 
 import { capital } from '../run/numbers.js';
-import { isStopShown, loadedPairs } from './bridge.js';
+import { isServerComputing, loadedPairs } from './bridge.js';
 import { isStandalone } from './modes.js';
 import { state } from './state.js';
 
@@ -50,7 +50,7 @@ const whyNotHere = (trace, pairs) => {
 const isFromCsv = (trace) => trace.settings.top_m === 0;
 
 /** @type {() => boolean} */
-export const isComputing = () => state.live || branching.busy !== null || isStopShown();
+export const isComputing = () => state.live || branching.busy !== null || isServerComputing();
 
 // The one reason why a branch of a run can't be computed now, or null.
 /** @type {(trace: Trace) => ?string} */

@@ -1,11 +1,27 @@
-// The bridge between the player and the page around it: every window global, every event on `window` and every element of Gradio's
-// that a script here reads or presses. The page's side of it is in `specviz/ui/*_tab.py`.
+// The bridge between the player and what is around it: everything that it asks the server for and is told by the page, the one
+// window global, every event on `window`, and every element of Gradio's that a script here reads or presses.
 //
-// Events, all of them `specviz:NAME` on window:
-//   from the server's answers   controls, loaded, rest     from the tabs        exactness, learn
-//   from the player             run, predicting, arrived   from other scripts   beat (Learn), file (the download)
+// The player asks with Gradio's events of its own component (`specviz/page/step/tab.py` receives them with gr.EventData):
+//   branch   {step, position, purpose, u} and where the run is, see `whereabouts`
+//   export   {kind, label, calls, query} and where the run is
+//   undo     what the controls would hold for the run on screen
+// It is told through the props of its component (`onTold`), each of which is JSON text, a flag or a number:
+//   value      the run, or its latest steps: see specviz/page/messages.py
+//   loaded     which pairs are loaded      computing   whether the server computes something that can be stopped
+//   controls   what the controls hold      ended       counts the branches and races that have come to their end
+// Components cannot see each other's props. What one has for another it says by an event `specviz:NAME` on window:
+//   From the player: run, predicting, arrived. From Learn: beat. From the download: file.
+// or, since a tab's component is not there before the tab is opened, leaves it in the one global, `window.specviz`: the cell that
+// the inspector is about (spot), what Learn wants of the exactness lab (ask), and the functions that Gradio's events call by name
+// (`assets/page/page.js`).
+//
+// Elements of Gradio's, by what they are: #run, #race, #prompt and #back are listened to (acts/branch.js, acts/input.js), #open and
+// #more are used as a visitor would (here, acts/input.js), #chart is drawn on (draw/speed.js), #tabs and a lab's fields are used by
+// Learn and `page.js`, which also names the menu #recorded.
 
 /** @import { Spot, Weights } from '../run/types.js' */
+
+// --- events between components
 
 /** @type {(name: string, act: (event: CustomEvent) => void, options?: AddEventListenerOptions) => void} */
 export const heard = (name, act, options) => window.addEventListener(`specviz:${name}`, act, options);
@@ -14,44 +30,65 @@ export const heard = (name, act, options) => window.addEventListener(`specviz:${
 /** @type {(name: string, detail?: any) => boolean} */
 export const announce = (name, detail) => window.dispatchEvent(new CustomEvent(`specviz:${name}`, { detail, cancelable: true }));
 
-// --- what the player tells the labs
+// --- what components leave for each other
 
-// What the controls would hold for the run on screen.
-/** @type {(settings: object) => void} */
-export const shareSettings = (settings) => { window.specvizRun = settings; };
+const meeting = () => {
+  window.specviz ??= {};
+  return window.specviz;
+};
+
+// The functions that Gradio's events call by name.
+/** @type {(functions: Object<string, Function>) => void} */
+export const offer = (functions) => { Object.assign(meeting(), functions); };
 
 // The cell that the inspector is about, {step, position, state}, or null.
 /** @type {(spot: ?Spot) => void} */
-export const shareSpot = (spot) => { window.specvizSpot = spot; };
+export const shareSpot = (spot) => { meeting().spot = spot; };
 
 /** @type {() => ?Spot} */
-export const sharedSpot = () => window.specvizSpot ?? null;
+export const sharedSpot = () => meeting().spot ?? null;
 
-// --- what the server has told
+// What Learn wants to see in the exactness lab.
+/** @type {(ask: object) => void} */
+export const leaveAsk = (ask) => { meeting().ask = ask; };
 
-/** @type {() => any[] | undefined} */
-export const controlsNow = () => window.specvizControls;
+// It is taken once.
+/** @type {() => ?object} */
+export const takeAsk = () => {
+  const ask = meeting().ask ?? null;
+  meeting().ask = null;
+  return ask;
+};
+
+// --- what the player is told
+
+/** @type {(name: 'value' | 'loaded' | 'controls' | 'computing' | 'ended', act: () => void) => void} */
+export const onTold = (name, act) => watch(name, act);
+
+const readTold = (name) => (props[name] ? JSON.parse(props[name]) : null);
+
+/** @type {() => ?object} */
+export const messageNow = () => readTold('value');
+
+/** @type {() => ?any[]} */
+export const controlsNow = () => readTold('controls');
 
 /** @type {() => {pair: string, target: ?Weights, draft: ?Weights}[]} */
-export const loadedPairs = () => (window.specvizLoaded ? JSON.parse(window.specvizLoaded) : []);
+export const loadedPairs = () => readTold('loaded') ?? [];
 
-// Gradio shows Stop while something is being computed.
 /** @type {() => boolean} */
-export const isStopShown = () => Boolean(document.querySelector('#stop')?.offsetParent);
+export const isServerComputing = () => props.computing === true;
 
 // --- what the player asks the server for
 
 /** @type {(change: object) => void} */
-export const askForBranch = (change) => {
-  window.specvizBranch = JSON.stringify(change);
-  document.querySelector('#branch').click();
-};
+export const askForBranch = (change) => trigger('branch', change);
 
 /** @type {(wanted: object) => void} */
-export const askForExport = (wanted) => {
-  window.specvizExport = JSON.stringify(wanted);
-  document.querySelector('#export').click();
-};
+export const askForExport = (wanted) => trigger('export', wanted);
+
+/** @type {(settings: object) => void} */
+export const askForUndo = (settings) => trigger('undo', settings);
 
 // A file goes the way of the button "Open a trace".
 /** @type {(file: File) => boolean} */
@@ -65,32 +102,7 @@ export const openFile = (file) => {
   return true;
 };
 
-// --- what Learn asks of the player and of the exactness lab
+// --- what the page does with Gradio's tabs
 
-// A beat {recorded, beat} of a recorded run; returns whether that run is on screen, so that nobody has to send it.
-/** @type {(wanted: {recorded: string, beat: string}) => boolean} */
-export const askForBeat = (wanted) => {
-  window.specvizAsked = wanted;
-  return !announce('beat');
-};
-
-/** @type {() => ?{recorded: string, beat: string}} */
-export const beatAskedFor = () => window.specvizAsked ?? null;
-
-// The beat is found: once it has been drawn, whoever asked hears of it.
-/** @type {() => void} */
-export const foundBeat = () => {
-  window.specvizAsked = null;
-  setTimeout(() => announce('arrived'));
-};
-
-/** @type {(ask: object) => void} */
-export const leaveAsk = (ask) => { window.specvizAsk = ask; };
-
-// What was left for the lab; it is taken once.
-/** @type {() => ?object} */
-export const takeAsk = () => {
-  const ask = window.specvizAsk ?? null;
-  window.specvizAsk = null;
-  return ask;
-};
+/** @type {(name: string) => void} */
+export const openTab = (name) => document.querySelector(`#tabs [role="tab"][data-tab-id="${name}"]`)?.click();

@@ -11,12 +11,12 @@ from specviz import Trace
 from specviz.errors import SpecVizError
 from specviz.exactness.faults import fault_named
 from specviz.page import late, messages, parts
+from specviz.page.calls import call
 from specviz.page.exactness import lab as exactness_lab
 from specviz.page.exactness.greedy import greedy as greedy_lines
 from specviz.page.server.shelf import Shelf
 from specviz.page.updates import MODEL, PRIVATE, Screen, Update, at_rest
 
-LOOK_AGAIN = "() => window.dispatchEvent(new Event('specviz:exactness'))"
 WITH_A_MISTAKE = "A run of the toy with a deliberate mistake: it is exported as JSON only, a CSV of wrong numbers is refused."
 WITH_ANOTHER_RULE = "A run of the toy with another rule, which is exact; it is exported as JSON only."
 
@@ -43,7 +43,7 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> Lab:
         yield from greedy_lines(shelf, trace)
 
     lab.ask(ask, [shown], [lab], trigger_mode="multiple", **PRIVATE)
-    tab.select(None, None, None, js=LOOK_AGAIN, **PRIVATE)
+    tab.select(None, None, [lab], js=call("shown", "exactness"), **PRIVATE)
     button.click(greedy, [shown], [result], concurrency_id=MODEL, concurrency_limit=1, **PRIVATE)
     return Lab(lab, shelf)
 
@@ -62,4 +62,4 @@ def connect(lab: Lab, screen: Screen) -> None:
     made = late.ask(
         lab.drawn.run_toy, run_toy, None, screen.outputs, tells=[screen.recorded], trigger_mode="multiple"
     )
-    made.then(None, None, None, js=parts.OPEN_TAB % "step", **PRIVATE)
+    made.then(None, None, None, js=call("openTab", "step"), **PRIVATE)

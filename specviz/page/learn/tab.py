@@ -10,20 +10,19 @@ import gradio as gr
 from specviz.errors import SpecVizError
 from specviz.models.catalogue import DEFAULT_PAIR
 from specviz.page import late, messages, parts
+from specviz.page.calls import call
 from specviz.page.controls import NAMES
 from specviz.page.learn import text as learn_text
 from specviz.page.link import values_in
 from specviz.page.server.shelf import Shelf
 from specviz.page.updates import PRIVATE, Screen, Update, described, update
 
-SCROLL_BACK = "() => window.dispatchEvent(new Event('specviz:learn'))"
-
 
 def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> gr.HTML:
     """Lay out the tab; its text is read when it is first opened."""
     lesson = parts.learn()
     tab.select(learn_text.as_text, None, [lesson], concurrency_limit=None, **PRIVATE)
-    tab.select(None, None, None, js=SCROLL_BACK, **PRIVATE)
+    tab.select(None, None, [lesson], js=call("shown", "learn"), **PRIVATE)
     return lesson
 
 

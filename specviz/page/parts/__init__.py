@@ -12,11 +12,13 @@ from specviz.bundle import asset, script, styles
 from specviz.page import controls
 
 LAB_STYLES = ("page/styles/labs.css", "page/exactness/exactness.css", "page/learn/learn.css")
-OPEN_TAB = "() => document.querySelector('#tabs [role=tab][data-tab-id=%s]')?.click()"
 
 
 def player(value: str | None) -> gr.HTML:
-    """Return what shows a run; its value is `messages.finished` or `messages.live`, as JSON."""
+    """Return what shows a run; its value is `messages.finished` or `messages.live`, as JSON.
+
+    Its events and its other props are listed in `assets/player/state/bridge.js`.
+    """
     template = asset("player/player.html") + asset("player/share.html")
     return _html(template, script(), "player", value)
 
@@ -72,7 +74,8 @@ def _html(template: str, code: str, elem_id: str, value: str | None = None) -> g
 
 def head() -> str:
     """Return the page's styles, where no rewriting reaches them, and its own script, for the document's head."""
-    return f"{styles(*LAB_STYLES)}\n<style>{controls.style()}</style>\n<script>\n{asset('page/late.js')}</script>"
+    own_style = f"<style>{controls.style()}</style>"
+    return f"{styles(*LAB_STYLES)}{own_style}<script>(() => {{\n{script('page/page.js')}}})();</script>"
 
 
 def picture(name: str, text: str) -> gr.Plot:

@@ -35,7 +35,7 @@ class Change(NamedTuple):
 def read_branch(asked: object, kept: Trace | None) -> tuple[Trace, Change]:
     """Return the run to go on from and the change, or raise SpecVizError.
 
-    `asked` is JSON text: {step, position, purpose, u} and where the run is, see `named_run`.
+    `asked` is a record {step, position, purpose, u} and where the run is, see `named_run`.
     """
     data = message_in(asked, MAX_CHARACTERS, TOO_LARGE, UNREADABLE)
     change = Change(

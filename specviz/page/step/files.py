@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 from specviz import Trace
 from specviz.errors import SpecVizError
 from specviz.page.gallery import open_recorded
+
+DEEPEST = 8
 
 
 def read_trace(path: str | None) -> Trace:
@@ -23,16 +24,25 @@ def read_trace(path: str | None) -> Trace:
 
 
 def message_in(asked: object, most: int, too_large: str, unreadable: str) -> dict[str, Any]:
-    """Return what a browser asks for as JSON text of at most `most` characters; raises SpecVizError with either sentence."""
-    if not isinstance(asked, str) or len(asked) > most:
-        raise SpecVizError(too_large)
-    try:
-        data = json.loads(asked)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
+    """Return what a browser asks for, a record as it came out of JSON; raises SpecVizError with either sentence.
+
+    It may hold `most` characters and values, and lists and records in each other up to `DEEPEST`.
+    """
+    if not isinstance(asked, dict):
         raise SpecVizError(unreadable)
-    return data
+    size, left = 0, [(value, 1) for value in (*asked, *asked.values())]
+    while left:
+        value, depth = left.pop()
+        size += len(value) if isinstance(value, str) else 1
+        if size > most:
+            raise SpecVizError(too_large)
+        if depth > DEEPEST:
+            raise SpecVizError(unreadable)
+        if isinstance(value, dict):
+            left.extend((each, depth + 1) for each in (*value, *value.values()))
+        elif isinstance(value, list):
+            left.extend((each, depth + 1) for each in value)
+    return asked
 
 
 def named_run(data: Mapping[str, Any], kept: Trace | None) -> Trace:

@@ -7,7 +7,6 @@ between steps, because a cancelled event would lose what it had shown.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import (
     AsyncIterator,
@@ -172,12 +171,12 @@ class Handlers:
         figures = trace.metrics
         return f"{figures['tokens']} tokens in {figures['target_passes']} target passes."
 
-    def branch(self, request: gr.Request, asked: str, kept: Trace | None) -> Iterator[Update]:
-        """Compute the run on screen again from one changed random number on; `asked` as `read_branch` takes it."""
+    def branch(self, request: gr.Request, asked: gr.EventData, kept: Trace | None) -> Iterator[Update]:
+        """Compute the run on screen again from one changed random number on, which the player says as for `read_branch`."""
         visitor = str(request.session_hash)
-        yield from refusing(self.shelf.claimed(visitor, "A branch", self._branch(visitor, asked, kept)))
+        yield from refusing(self.shelf.claimed(visitor, "A branch", self._branch(visitor, asked._data, kept)))
 
-    def _branch(self, visitor: str, asked: str, kept: Trace | None) -> Iterator[Update]:
+    def _branch(self, visitor: str, asked: object, kept: Trace | None) -> Iterator[Update]:
         parent, change = read_branch(asked, kept)
         name = parent.data["settings"]["pair"]
         if name != TOY and name not in [pair.name for pair in self.shelf.loaded()]:
@@ -254,14 +253,14 @@ class Handlers:
         baseline = known(timed.data["baseline"])
         return f"The plain loop took {baseline['ms'] / 1e3:.1f} s for {baseline['tokens']} tokens."
 
-    async def tell_loaded(self) -> AsyncIterator[str]:
-        """Tell what is loaded, see `loaded`, and again when the default pair is."""
-        yield loaded(self.shelf)
+    async def tell_loaded(self) -> AsyncIterator[Any]:
+        """Tell the player what is loaded, see `loaded`, and again when the default pair is."""
+        yield gr.update(loaded=loaded(self.shelf))
         load = self.shelf.begun(DEFAULT_PAIR)
         if load and not load.done.is_set():
             while not load.done.is_set():
                 await asyncio.sleep(POLL_S)
-            yield loaded(self.shelf)
+            yield gr.update(loaded=loaded(self.shelf))
 
     def _whole(
         self,
@@ -374,9 +373,12 @@ class Handlers:
             shown[OUTPUTS.index("player")] = gr.skip()
         return (*shown, *described(values_of(trace.data)))
 
-    def describe(self, run: str | None) -> Update:
-        """Return the controls as they were for the run on screen, which the browser names: one press goes back."""
-        return described(json.loads(run)) if run else described(None)
+    def describe(self, asked: gr.EventData) -> Update:
+        """Return the controls as they were for the run on screen, which the player says: one press goes back."""
+        values = asked._data
+        if not isinstance(values, dict) or not all(name in values for name in NAMES):
+            return described(None)
+        return described({**values, "pair": str(values["pair"])})
 
     def follow_link(self, first_pair: str, opening: str | None) -> Callable[[gr.Request], Update]:
         """Return what restores the page from a link's query string, without starting a run."""
@@ -413,10 +415,10 @@ class Handlers:
             key_of(settings, self.shelf.pair(settings.pair, settings.draft, settings.agreement))
         )
 
-    def export(self, asked: str, kept: Trace | None) -> str:
-        """Return the run on screen as a file, see `share.export`, or why there is none."""
+    def export(self, asked: gr.EventData, kept: Trace | None) -> str:
+        """Return the run on screen as a file, which the player asks for as for `share.export`, or why there is none."""
         try:
-            return export(asked, kept)
+            return export(asked._data, kept)
         except SpecVizError as error:
             return refused(str(error))
 

@@ -28,7 +28,7 @@ TYPES = {"csv": "text/csv", "json": "application/json", "html": "text/html"}
 def export(asked: object, kept: Trace | None) -> str:
     """Return a file as the message {name, type, text, nonce}; raises SpecVizError.
 
-    `asked` is JSON text: {kind: csv|json|html, label, calls: [[step, position, accept|reject]], query} and where the run
+    `asked` is a record {kind: csv|json|html, label, calls: [[step, position, accept|reject]], query} and where the run
     is, see `named_run`. `query` is the link's, for where the HTML file opens.
     """
     data = message_in(asked, MAX_CHARACTERS, TOO_LARGE, UNREADABLE)

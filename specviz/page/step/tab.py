@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from specviz.page import gallery, late, messages, parts
+from specviz.page.calls import call
 from specviz.page.choices import examples_of
 from specviz.page.controls import CONTROLS, NAMES, Control, opening_values
 from specviz.page.link import values_of
@@ -15,33 +16,15 @@ from specviz.page.server.shelf import TOY
 from specviz.page.step.handlers import Handlers
 from specviz.page.updates import MODEL, MOST_WAITING, PRIVATE, Screen
 
-TELL_CONTROLS = """(...values) => {
-  window.specvizControls = values;
-  window.dispatchEvent(new CustomEvent('specviz:controls'));
-}"""
-# The player says what to change of which run; it sees the button's press and knows when all is done.
-TELL_LOADED = """(loaded) => {
-  window.specvizLoaded = loaded;
-  window.dispatchEvent(new CustomEvent('specviz:loaded'));
-}"""
-ASK_BRANCH = "(_, kept) => [window.specvizBranch ?? '', kept]"
-AT_REST = "() => { window.dispatchEvent(new CustomEvent('specviz:rest')); }"
-ASK_EXPORT = "(_, kept) => [window.specvizExport ?? '', kept]"
-# Gradio's menu has no placeholder of its own: what it is would not be said while a run of one's own is on screen
-NAME_RECORDED = "() => { const menu = document.querySelector('#recorded input'); if (menu) menu.placeholder = 'Recorded runs'; }"
-RUN_ON_SCREEN = "() => [window.specvizRun ? JSON.stringify(window.specvizRun) : null]"
-
 
 class Buttons(NamedTuple):
     """What chooses, starts and stops a run."""
 
     recorded: gr.Dropdown
     examples: gr.Dropdown
-    back: gr.Button
     run: gr.Button
     stop: gr.Button
     race: gr.Button
-    branch: gr.Button
 
 
 class Tools(NamedTuple):
@@ -72,37 +55,22 @@ def build(page: gr.Blocks, handlers: Handlers, bar: Tools, first_pair: str, open
         plain = gr.Button("Time the plain loop", elem_id="plain", size="sm", interactive=False)
         chart = gr.Plot(show_label=False, container=False, elem_id="chart", visible=False)
     trace_state, shown_state = gr.State(None), gr.State(trace)
-    bridge = gr.Textbox(visible="hidden", elem_id="bridge")
     outputs = [
         bar.status, player, chart, buttons.recorded, plain, trace_state, buttons.run, buttons.stop, buttons.race,
-        shown_state,
+        shown_state, player,
     ]  # fmt: skip
     ran = _connect_runs(handlers, controls, buttons, plain, trace_state, outputs)
     latest: dict[str, Any] = {"tells": [buttons.recorded], "trigger_mode": "always_last"}
     everything = [*outputs, *controls.values()]
     late.ask(bar.opened.upload, handlers.open_trace, [bar.opened], outputs, **latest)
     late.ask(buttons.recorded.input, handlers.show_recorded, [buttons.recorded], everything, **latest)
-    late.ask(
-        buttons.back.click,
-        handlers.describe,
-        [bridge],
-        list(controls.values()),
-        js=RUN_ON_SCREEN,
-        trigger_mode="always_last",
-    )
-    _connect_share(handlers, bridge, trace_state)
-    _connect_branch_and_race(page, ran, handlers, controls, buttons, bridge, trace_state, outputs)
+    late.ask(player.undo, handlers.describe, None, list(controls.values()), trigger_mode="multiple")
+    player.export(handlers.export, [trace_state], [parts.download()], trigger_mode="multiple", **PRIVATE)
+    _connect_branch_and_race(page, ran, handlers, controls, buttons, player, trace_state, outputs)
     _connect_menus(handlers, controls, buttons)
-    gr.on(
-        [each.change for each in controls.values()],
-        None,
-        list(controls.values()),
-        None,
-        js=TELL_CONTROLS,
-        **PRIVATE,
-    )
-    page.load(None, list(controls.values()), None, js=TELL_CONTROLS, **PRIVATE)
-    page.load(None, None, None, js=NAME_RECORDED, **PRIVATE)
+    changed = [page.load, *(each.change for each in controls.values())]
+    gr.on(changed, None, list(controls.values()), [player], js=call("controls"), **PRIVATE)
+    page.load(None, None, None, js=call("nameRecorded"), **PRIVATE)
     followed = late.ask(page.load, handlers.follow_link(first_pair, opening), None, everything, **latest)
     return Screen(
         shown_state,
@@ -146,29 +114,18 @@ def _connect_branch_and_race(
     handlers: Handlers,
     controls: Mapping[str, Any],
     buttons: Buttons,
-    bridge: gr.Textbox,
+    player: gr.HTML,
     trace: gr.State,
     outputs: list[Any],
 ) -> None:
     model: dict[str, Any] = {"tells": [buttons.recorded], "concurrency_id": MODEL, "concurrency_limit": 1}
-    branched = late.ask(
-        buttons.branch.click, handlers.branch, [bridge, trace], outputs, js=ASK_BRANCH, **model
-    )
+    # "multiple": Gradio drops none, the player asks for one at a time, and the server refuses another one
+    branched = late.ask(player.branch, handlers.branch, [trace], outputs, trigger_mode="multiple", **model)
     raced = late.ask(buttons.race.click, handlers.race, list(controls.values()), outputs, **model)
-    for ended in (branched, raced):
-        ended.then(None, None, None, js=AT_REST, **PRIVATE)
-    loaded = gr.Textbox(visible="hidden", elem_id="loaded")
-    loaded.change(None, [loaded], None, js=TELL_LOADED, **PRIVATE)
+    for ended in (branched.then, branched.failure, raced.then, raced.failure):
+        ended(None, None, [player], js=call("ended"), **PRIVATE)
     for tell in (page.load, ran.then, branched.then, raced.then):
-        tell(handlers.tell_loaded, None, [loaded], concurrency_limit=None, **PRIVATE)
-
-
-def _connect_share(handlers: Handlers, bridge: gr.Textbox, trace: gr.State) -> None:
-    wanted = gr.Button("Export", elem_id="export", visible="hidden")
-    wanted.click(
-        handlers.export, [bridge, trace], [parts.download()], js=ASK_EXPORT,
-        trigger_mode="multiple", **PRIVATE,
-    )  # fmt: skip
+        tell(handlers.tell_loaded, None, [player], concurrency_limit=None, **PRIVATE)
 
 
 def _connect_menus(handlers: Handlers, controls: Mapping[str, Any], buttons: Buttons) -> None:
@@ -177,7 +134,7 @@ def _connect_menus(handlers: Handlers, controls: Mapping[str, Any], buttons: But
         controls["pair"].input, handlers.choose_pair, [controls["pair"]], own, trigger_mode="always_last"
     )
     buttons.examples.input(
-        None, [buttons.examples], [controls["prompt"]], js="(example) => example", api_visibility="private"
+        None, [buttons.examples], [controls["prompt"]], js=call("same"), api_visibility="private"
     )
 
 
@@ -193,12 +150,11 @@ def _controls(first: Mapping[str, Any], opening: str | None) -> tuple[dict[str, 
             examples = gr.Dropdown(
                 examples_of(pair), value=None, label="Example prompts", elem_id="examples", filterable=False
             )
-        back = gr.Button("↩ undo", elem_id="back")
+        gr.Button("↩ undo", elem_id="back")  # the player hears it, which knows the run on screen
         run = gr.Button("Run", variant="primary", elem_id="run")
         stop = gr.Button("Stop", elem_id="stop", visible=False)
         race = gr.Button("Race", elem_id="race")
-        branch = gr.Button("Run this branch", elem_id="branch", visible="hidden")
-    buttons = Buttons(recorded, examples, back, run, stop, race, branch)
+    buttons = Buttons(recorded, examples, run, stop, race)
     return {name: made[name] for name in NAMES}, buttons
 
 
