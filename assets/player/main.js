@@ -2,6 +2,7 @@
 
 import { onTold } from './state/bridge.js';
 import { on } from './state/changes.js';
+import { readFacts } from './state/facts.js';
 import { part, root } from './state/host.js';
 import { readLink, writeLink } from './state/link.js';
 import { isPhone } from './state/modes.js';
@@ -69,6 +70,7 @@ const listenToChanges = () => {
 
 // --- the start
 
+readFacts();
 readLink();
 readLinkedBranch();
 listenToChanges();

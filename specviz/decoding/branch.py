@@ -10,7 +10,7 @@ from specviz.decoding.rules import EXACT
 from specviz.decoding.run import Run
 from specviz.errors import SpecVizError
 from specviz.models.pairs import Pair
-from specviz.record.shape import new_record, overrides_from, overrides_of
+from specviz.record.shape import new_record, overrides_from, overrides_of, why_no_branch
 from specviz.record.trace import Trace
 
 
@@ -54,14 +54,8 @@ def start_branch(pair: Pair, trace: Trace, *, step: int, position: int, purpose:
 
 
 def _check_branch(pair: Pair, trace: Trace, step: int, position: int, purpose: str) -> None:
-    if not trace.has_distributions:
-        raise SpecVizError(
-            "This trace came from a CSV file, which does not hold enough to go on from: open its JSON file."
-        )
-    if trace.data["settings"]["fault"]:
-        raise SpecVizError(
-            "A run with a deliberate mistake can't be branched: run it again without the mistake."
-        )
+    if why := why_no_branch(trace.data):
+        raise SpecVizError(why)
     settings = trace.data["settings"]
     ours_is = (pair.name, pair.draft_kind, pair.draft_name)
     if ours_is != (settings["pair"], settings["draft"]["kind"], settings["draft"]["name"]):

@@ -93,15 +93,11 @@ def bounds_of(name: str) -> tuple[int, int]:
     return int(control.low), int(control.high)
 
 
-def for_the_browser() -> str:
-    """Return what the player has to know of the controls, as JSON: [{name, words, title, is_number, more}], chat's words."""
-    known = [
-        {each: getattr(control, each) for each in ("name", "words", "title", "is_number", "more")}
-        for control in CONTROLS
-    ]
-    return json.dumps(
-        {"controls": known, "chat": {json.dumps(value): words for value, words in CHAT_WORDS.items()}}
-    )
+def for_the_player() -> dict[str, Any]:
+    """Return what the player has to know of the controls: [{name, words, title, is_number, more}], and chat's words."""
+    columns = ("name", "words", "title", "is_number", "more")
+    known = [{column: getattr(control, column) for column in columns} for control in CONTROLS]
+    return {"controls": known, "chat": {json.dumps(value): words for value, words in CHAT_WORDS.items()}}
 
 
 def style() -> str:

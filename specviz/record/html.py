@@ -16,14 +16,14 @@ from typing import Any
 
 from specviz.bundle import asset, script, styles
 from specviz.record.files import write_file
-from specviz.record.fingerprint import fingerprint
+from specviz.record.fingerprint import CHECKPOINTS, fingerprint
 from specviz.record.metrics import summary
-from specviz.record.shape import TraceData
+from specviz.record.shape import TraceData, why_no_branch
 
 # What the player finds on the page: its element, its value, and nobody who changes it or listens.
 SHIM = """(() => {
 const element = document.querySelector('#player');
-const props = { value: document.querySelector('#run').textContent };
+const props = { value: document.querySelector('#run').textContent, facts: %s };
 const watch = () => {};
 const trigger = () => {};
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
@@ -63,7 +63,7 @@ def to_html(
     `query` is a link's query string that says where the player opens ("beat=3.coin.2&predict=1"); `recorded` is what the
     gallery says of the run. Raises SpecVizError where the file can't be written.
     """
-    code = SHIM % script()
+    code = SHIM % (as_json(facts()), script())
     page = PAGE.format(
         policy=_policy(code),
         title=html.escape(title_of(data)),
@@ -94,7 +94,13 @@ def title_of(data: TraceData) -> str:
 
 def whole_run(data: TraceData, **more: Any) -> dict[str, Any]:
     """Return the message that shows a whole run: its trace, figures and fingerprint, and `more` that is known of it."""
-    return {"live": False, "trace": data, "figures": summary(data), "fingerprint": fingerprint(data), **more}
+    known = {"figures": summary(data), "fingerprint": fingerprint(data), "no_branch": why_no_branch(data)}
+    return {"live": False, "trace": data, **known, **more}
+
+
+def facts(**more: Any) -> str:
+    """Return what the player is told once, when it starts, as JSON: see `assets/player/state/facts.js`."""
+    return as_json({"checkpoints": CHECKPOINTS, **more})
 
 
 def as_json(value: Any) -> str:

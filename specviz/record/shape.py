@@ -336,6 +336,21 @@ def ids_of(steps: Iterable[Outcome]) -> set[int]:
     return ids
 
 
+def has_distributions(data: TraceData) -> bool:
+    """Return whether the rows behind the numbers are there; a trace opened from CSV has none."""
+    cells = all(draft["row"] is not None for step in data["steps"] for draft in step["drafts"])
+    return cells and all(step["final"] is None or step["final"]["low"] is not None for step in data["steps"])
+
+
+def why_no_branch(data: TraceData) -> str | None:
+    """Return why no branch can go on from a run, wherever its models are loaded, in one sentence; None where one can."""
+    if not has_distributions(data):
+        return "This run came from a CSV file, which does not hold enough to go on from: open its JSON file."
+    if data["settings"]["fault"]:
+        return "A run with a deliberate mistake can't be branched: run it again without the mistake."
+    return None
+
+
 def overrides_of(settings: RunSettings) -> dict[tuple[int, int, str], float]:
     """Return a run's overrides as {(step, position, purpose): u}."""
     return {

@@ -18,7 +18,7 @@ from specviz.record import html, metrics
 from specviz.record.check import checked
 from specviz.record.csv import COLUMNS, csv_rows, from_csv_text
 from specviz.record.files import parse_json, read_file, write_file
-from specviz.record.shape import Outcome, TraceData, ids_of
+from specviz.record.shape import Outcome, TraceData, has_distributions, ids_of
 
 
 class Trace:
@@ -48,9 +48,7 @@ class Trace:
     @property
     def has_distributions(self) -> bool:
         """Whether the rows behind the numbers are there; a trace opened from CSV has none."""
-        return all(
-            draft["row"] is not None for step in self.data["steps"] for draft in step["drafts"]
-        ) and all(step["final"] is None or step["final"]["low"] is not None for step in self.data["steps"])
+        return has_distributions(self.data)
 
     def name_tokens(self, pieces: Callable[[int], bytes], *steps: Outcome) -> None:
         """Add the texts of the ids that stand in the given steps, in the prompt and in the baseline."""

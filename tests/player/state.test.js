@@ -4,16 +4,28 @@ import test from 'node:test';
 // What a browser has and these modules look at, in as few words as they need.
 const dataset = {};
 globalThis.element = { querySelector: () => ({ dataset }) };
-globalThis.props = {};
+const NUMBERS = ['k', 'temperature', 'top_k', 'top_p', 'max_new_tokens', 'seed'];
+const CONTROLS = ['prompt', 'pair', 'draft', ...NUMBERS, 'chat', 'agreement'].map((name) => ({
+  name,
+  words: name,
+  title: name,
+  is_number: NUMBERS.includes(name),
+  more: !['prompt', 'k', 'temperature'].includes(name),
+}));
+const CHAT = { null: 'as the model expects', true: 'chat template', false: 'raw text' };
+globalThis.props = { facts: JSON.stringify({ controls: CONTROLS, chat: CHAT, checkpoints: [1, 2, 3] }) };
 globalThis.window = { location: { search: '', origin: 'https://there', pathname: '/page' } };
 
 const { on, tell } = await import('../../assets/player/state/changes.js');
 const { askedFor, changedControls } = await import('../../assets/player/state/controls.js');
+const { facts, readFacts } = await import('../../assets/player/state/facts.js');
 const links = await import('../../assets/player/state/link.js');
 const moves = await import('../../assets/player/state/moves.js');
 const reveal = await import('../../assets/player/state/reveal.js');
 const { currentBeat, state } = await import('../../assets/player/state/state.js');
 const { traceOf } = await import('./traces.js');
+
+readFacts();
 
 const RUN = traceOf(['AR', 'residual'], ['AA', 'bonus'], ['RD', 'residual']);
 
@@ -103,9 +115,11 @@ test('controls that differ from the run on screen', () => {
     return changedControls();
   };
   assert.deepEqual(now({}), []);
-  assert.deepEqual(now({ k: '4', prompt: 'x' }), [{ name: 'prompt', now: 'x', was: '1 15' }, { name: 'k', now: '4', was: 3 }]);
+  const control = (name) => facts.controls.find((each) => each.name === name);
+  const both = [{ control: control('prompt'), now: 'x', was: '1 15' }, { control: control('k'), now: '4', was: 3 }];
+  assert.deepEqual(now({ k: '4', prompt: 'x' }), both);
   assert.deepEqual(now({ k: '3', chat: 'as the model expects' }), []);
-  assert.deepEqual(now({ pair: 'smollm2-135m', agreement: 0.1 }).map((each) => each.name), ['pair']);
+  assert.deepEqual(now({ pair: 'smollm2-135m', agreement: 0.1 }).map((each) => each.control.name), ['pair']);
   assert.equal(askedFor({ ...RUN, settings: { ...RUN.settings, draft: { kind: 'model', name: 'toy' } } }).agreement, 1);
   assert.equal(askedFor({ ...RUN, settings: { ...RUN.settings, draft: { kind: 'lookup', name: null } } }).agreement, null);
 });

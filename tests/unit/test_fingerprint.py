@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from specviz import Trace, decode, load_pair
-from specviz.bundle import asset
 from specviz.record.fingerprint import CHECKPOINTS, WHOLE, fingerprint
+from specviz.record.html import facts
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +58,5 @@ def test_a_discarded_draft_and_the_reason_for_stopping_count_too(trace: Trace) -
     assert fingerprint(trace.data | {"stop": "stopped"}) != fingerprint(trace.data)
 
 
-def test_the_browser_counts_the_same_checkpoints() -> None:
-    rest = re.search(
-        r"length: (\d+) \}, \(_, i\) => i \+ 1\), ([\d, ]+)\];",
-        asset("player/run/fingerprint.js").split("CHECKPOINTS = ", 1)[1],
-    )
-    assert rest is not None
-    there = [*range(1, int(rest[1]) + 1), *map(int, rest[2].split(", "))]
-    assert tuple(there) == CHECKPOINTS
+def test_the_player_is_told_the_checkpoints() -> None:
+    assert tuple(json.loads(facts())["checkpoints"]) == CHECKPOINTS

@@ -41,11 +41,12 @@ def recorded():
 def toy_run(shelf: Shelf, tokens: int = 12) -> Trace:
     """A toy run with what the page's handlers do to it."""
     from specviz.page.step.handlers import Handlers
+    from specviz.page.updates import OUTPUTS
 
     values = read_settings("1 15 42", "toy", "model", 4, 0.8, 0, 1, tokens, 7, None, 0.9)
     pair = shelf.pair(values.pair, values.draft, values.agreement)
     *_, last = Handlers(shelf)._decode("me", values, pair, "key")
-    return last[-1]
+    return last[OUTPUTS.index("shown")]
 
 
 def cards(update, names=OUTPUTS):

@@ -2,28 +2,18 @@
 // edits the address gets everything back.
 
 import { beatWords } from '../run/beats.js';
+import { facts } from '../state/facts.js';
 import { part } from '../state/host.js';
 import { cutText, fullLink, LABEL_LENGTH, linkedNames, linkedTask, linkOf, TASK_LENGTH } from '../state/link.js';
 import { isStandalone } from '../state/modes.js';
 import { currentBeat, hasBeats } from '../state/state.js';
 import { make } from '../draw/dom.js';
 
-const LESSON_CONTROLS = {
-  recorded: 'Recorded runs',
-  prompt: 'Prompt',
-  k: 'K',
-  temperature: 'Temperature',
-  pair: 'Pair',
-  draft: 'Draft',
-  top_k: 'Top-k',
-  top_p: 'Top-p',
-  max_new_tokens: 'New tokens',
-  seed: 'Seed',
-  chat: 'Template',
-  agreement: 'Toy’s agreement',
-};
+// What a lesson can lock or hide: the menu of recorded runs and the controls, by name, as a teacher knows them.
+const lockable = () => ({ recorded: 'Recorded runs', ...Object.fromEntries(byPlace().map(({ name, title }) => [name, title])) });
 
-const UNDER_MORE = ['pair', 'draft', 'top_k', 'top_p', 'max_new_tokens', 'seed', 'chat', 'agreement'];
+// The controls as they stand: in the first row, then under More.
+const byPlace = () => [...facts.controls.filter(({ more }) => !more), ...facts.controls.filter(({ more }) => more)];
 
 const WAYS = { show: 'show', lock: 'lock', hide: 'hide' };
 
@@ -34,12 +24,13 @@ const MARK = 'content: "locked"; position: absolute; right: 2px; top: 100%; font
 const markOf = (name) => `#${name}::before { ${MARK} }`;
 
 const lessonRules = () => {
-  const known = Object.keys(LESSON_CONTROLS);
+  const known = Object.keys(lockable());
   const hidden = linkedNames('hide', known);
   const locked = linkedNames('lock', known);
   const gone = [...hidden];
   if ([...hidden, ...locked].includes('prompt')) gone.push('examples');
-  if (UNDER_MORE.every((name) => name === 'agreement' || hidden.includes(name))) gone.push('more');
+  const isGone = ({ name, more }) => !more || name === 'agreement' || hidden.includes(name);
+  if (facts.controls.every(isGone)) gone.push('more');
   return [...gone.map((name) => `#${name} { display: none !important; }`), ...locked.map(markOf)].join('\n');
 };
 
@@ -54,7 +45,7 @@ export const lessons = { rows: [] };
 
 export const drawLocks = () => {
   part('locks').replaceChildren(
-    ...Object.entries(LESSON_CONTROLS).map(([name, words]) => {
+    ...Object.entries(lockable()).map(([name, words]) => {
       const choice = make('select', '',
         ...Object.entries(WAYS).map(([value, text]) => {
           const node = make('option', '', text);

@@ -1,8 +1,10 @@
 // What the controls would change, written beside them.
 
-import { changedControls, CONTROL_NAMES, CONTROL_WORDS, WITHOUT_VALUE } from '../state/controls.js';
+import { changedControls, controlNames } from '../state/controls.js';
 
-const changeWords = ({ name, now }) => (WITHOUT_VALUE.includes(name) ? CONTROL_WORDS[name] : `${CONTROL_WORDS[name] ?? name} ${now}`);
+const changeWords = ({ control, now }) => (control.is_number ? `${control.words} ${now}` : control.words);
+
+const wasWords = ({ control, was }) => (control.is_number ? `was ${was}` : 'changed');
 
 // Gradio's own elements come and go, so their additions are styles of the body: a custom property that holds a CSS string.
 const setStyleText = (name, text) => {
@@ -12,10 +14,9 @@ const setStyleText = (name, text) => {
 
 export const drawControls = () => {
   const changed = changedControls();
-  CONTROL_NAMES.forEach((name) => {
-    const change = changed.find((each) => each.name === name);
-    const was = change && (WITHOUT_VALUE.includes(name) ? 'changed' : `was ${change.was}`);
-    setStyleText(`--was-${name}`, was ?? null);
+  controlNames().forEach((name) => {
+    const change = changed.find(({ control }) => control.name === name);
+    setStyleText(`--was-${name}`, change ? wasWords(change) : null);
   });
   setStyleText(
     '--run-with',

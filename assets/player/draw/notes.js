@@ -1,6 +1,7 @@
 // What a link says above the run: a task in plain text, and where this machine's run is not the one that the link was made from.
 
 import { FINGERPRINT, partingWords } from '../run/fingerprint.js';
+import { facts } from '../state/facts.js';
 import { part, root } from '../state/host.js';
 import { address, isLinked, linked, linkedTask } from '../state/link.js';
 import { isPredicting } from '../state/reveal.js';
@@ -34,7 +35,7 @@ const printNote = () => {
     return null;
   if (!FINGERPRINT.test(asked))
     return ['The link’s fingerprint is broken, so this run can’t be compared with the one that the link was made from.'];
-  const parting = partingWords(state.fingerprint, asked);
+  const parting = partingWords(state.fingerprint, asked, facts.checkpoints);
   return parting && [`This machine’s run differs from the link’s ${parting} (${whyOther(state.trace)}).`, ...recordedLink(asked)];
 };
 

@@ -47,8 +47,6 @@ const whyNotHere = (trace, pairs) => {
   return sameModel(here.draft, trace.weights.draft) ? null : differenceOf('draft', here.draft, trace.weights.draft);
 };
 
-const isFromCsv = (trace) => trace.settings.top_m === 0;
-
 /** @type {() => boolean} */
 export const isComputing = () => state.live || branching.busy !== null || isServerComputing();
 
@@ -56,8 +54,7 @@ export const isComputing = () => state.live || branching.busy !== null || isServ
 /** @type {(trace: Trace) => ?string} */
 export const whyNoBranch = (trace) => {
   if (isStandalone()) return 'This file has no models behind it: open the run on a SpecViz page.';
-  if (isFromCsv(trace)) return 'This run came from a CSV file, which does not hold enough to go on from: open its JSON file.';
-  if (trace.settings.fault) return "A run with a deliberate mistake can't be branched: run it again without the mistake.";
+  if (state.noBranch) return state.noBranch;
   if (isComputing()) return `${capital(branching.busy ?? 'a run')} is being computed: wait for its end, or stop it.`;
   return whyNotHere(trace, loadedPairs());
 };

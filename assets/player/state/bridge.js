@@ -9,6 +9,7 @@
 //   value      the run, or its latest steps: see specviz/page/messages.py
 //   loaded     which pairs are loaded      computing   whether the server computes something that can be stopped
 //   controls   what the controls hold      ended       counts the branches and races that have come to their end
+//   facts      what never changes, see facts.js; only read at the start
 // Components cannot see each other's props. What one has for another it says by an event `specviz:NAME` on window:
 //   From the player: run, predicting, arrived. From Learn: beat. From the download: file.
 // or, since a tab's component is not there before the tab is opened, leaves it in the one global, `window.specviz`: the cell that
@@ -66,6 +67,9 @@ export const takeAsk = () => {
 export const onTold = (name, act) => watch(name, act);
 
 const readTold = (name) => (props[name] ? JSON.parse(props[name]) : null);
+
+/** @type {() => ?object} */
+export const factsNow = () => readTold('facts');
 
 /** @type {() => ?object} */
 export const messageNow = () => readTold('value');

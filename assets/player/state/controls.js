@@ -1,30 +1,14 @@
 // The controls describe the next run, everything else the run on screen: what differs between the two.
 
 import { controlsNow } from './bridge.js';
+import { facts } from './facts.js';
 import { state } from './state.js';
 
 /** @import { Trace } from '../run/types.js' */
+/** @import { Control } from './facts.js' */
 
-export const CONTROL_NAMES = [
-  'prompt', 'pair', 'draft', 'k', 'temperature', 'top_k', 'top_p', 'max_new_tokens', 'seed', 'chat', 'agreement',
-];
-
-export const CONTROL_WORDS = {
-  k: 'K',
-  top_k: 'top-k',
-  top_p: 'top-p',
-  max_new_tokens: 'length',
-  prompt: 'another prompt',
-  pair: 'another pair',
-  draft: 'another draft',
-  chat: 'another template',
-};
-
-const CHAT_WORDS = { true: 'chat template', false: 'raw text' };
-
-const AS_EXPECTED = 'as the model expects';
-
-export const WITHOUT_VALUE = ['prompt', 'pair', 'draft', 'chat'];
+/** @type {() => string[]} */
+export const controlNames = () => facts.controls.map(({ name }) => name);
 
 // The share of the target's logits in the toy's own draft stands in that draft's name; other drafts have none.
 const agreementOf = ({ pair, draft }) => {
@@ -44,26 +28,27 @@ export const askedFor = ({ settings, prompt }) => ({
   top_p: settings.top_p,
   max_new_tokens: settings.max_new_tokens,
   seed: settings.seed,
-  chat: CHAT_WORDS[settings.chat],
+  chat: facts.chat[settings.chat],
   agreement: agreementOf(settings),
 });
 
 const controlValues = () => {
   const values = controlsNow();
-  return values && Object.fromEntries(CONTROL_NAMES.map((name, i) => [name, values[i]]));
+  return values && Object.fromEntries(controlNames().map((name, i) => [name, values[i]]));
 };
 
 const differs = (name, now, was) => {
   if (was[name] === null || was[name] === undefined || now[name] === null) return false;
-  if (name === 'chat' && now.chat === AS_EXPECTED) return false;
+  if (name === 'chat' && now.chat === facts.chat.null) return false;
   if (name === 'agreement' && now.pair !== 'toy') return false;
   return typeof was[name] === 'number' ? Number(now[name]) !== was[name] : now[name] !== was[name];
 };
 
-/** @type {() => {name: string, now: any, was: any}[]} */
+/** @type {() => {control: Control, now: any, was: any}[]} */
 export const changedControls = () => {
   const now = controlValues();
   if (!now || state.trace === null) return [];
   const was = askedFor(state.trace);
-  return CONTROL_NAMES.filter((name) => differs(name, now, was)).map((name) => ({ name, now: now[name], was: was[name] }));
+  const changed = facts.controls.filter(({ name }) => differs(name, now, was));
+  return changed.map((control) => ({ control, now: now[control.name], was: was[control.name] }));
 };

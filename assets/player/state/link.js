@@ -3,7 +3,7 @@
 
 import { indexOfBeat, PAUSES } from '../run/beats.js';
 import { recordedRoot } from './branches.js';
-import { askedFor, CONTROL_NAMES } from './controls.js';
+import { askedFor, controlNames } from './controls.js';
 import { root } from './host.js';
 import { isPresenting, isStandalone } from './modes.js';
 import { predicting } from './reveal.js';
@@ -64,7 +64,7 @@ const LINK_SAYS = {
 /** @type {() => string} */
 export const linkOf = () => {
   const query = new URLSearchParams(window.location.search);
-  CONTROL_NAMES.forEach((name) => query.delete(name));
+  controlNames().forEach((name) => query.delete(name));
   const settings = state.recorded ? {} : askedFor(state.trace);
   const said = Object.entries(LINK_SAYS).map(([name, says]) => [name, says()]);
   [...Object.entries(settings), ...said].forEach(([name, value]) => {
@@ -94,10 +94,10 @@ export const writeLink = () => {
 /** @type {() => boolean} */
 export const isLinked = () => {
   if (address.query.has('recorded')) return state.recorded?.name === address.query.get('recorded');
-  if (!CONTROL_NAMES.some((name) => address.query.has(name))) return true;
+  if (!controlNames().some((name) => address.query.has(name))) return true;
   const asked = askedFor(state.trace);
   const isAsAsked = (name) => !address.query.has(name) || String(asked[name]) === address.query.get(name);
-  return state.recorded === null && CONTROL_NAMES.every(isAsAsked);
+  return state.recorded === null && controlNames().every(isAsAsked);
 };
 
 // A beat's name can be right in another run of the same settings: its step is what has to be here.

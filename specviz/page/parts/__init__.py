@@ -10,6 +10,7 @@ import gradio as gr
 
 from specviz.bundle import asset, script, styles
 from specviz.page import controls
+from specviz.record.html import facts
 
 LAB_STYLES = ("page/styles/labs.css", "page/exactness/exactness.css", "page/learn/learn.css")
 
@@ -20,7 +21,7 @@ def player(value: str | None) -> gr.HTML:
     Its events and its other props are listed in `assets/player/state/bridge.js`.
     """
     template = asset("player/player.html") + asset("player/share.html")
-    return _html(template, script(), "player", value)
+    return _html(template, script(), "player", value, facts=facts(**controls.for_the_player()))
 
 
 def download() -> gr.HTML:
@@ -68,8 +69,10 @@ def _drawn(name: str, elem_id: str) -> gr.HTML:
     return _html(asset(f"{name}.html"), script(f"{name}.js"), elem_id)
 
 
-def _html(template: str, code: str, elem_id: str, value: str | None = None) -> gr.HTML:
-    return gr.HTML(value, html_template=template, js_on_load=code, apply_default_css=False, elem_id=elem_id)
+def _html(template: str, code: str, elem_id: str, value: str | None = None, **props: str) -> gr.HTML:
+    return gr.HTML(
+        value, html_template=template, js_on_load=code, apply_default_css=False, elem_id=elem_id, **props
+    )
 
 
 def head() -> str:

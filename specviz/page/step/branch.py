@@ -15,6 +15,7 @@ from specviz.page.controls import MAX_NEW_TOKENS
 from specviz.page.server.shelf import TOY, Shelf
 from specviz.page.settings import one_of
 from specviz.page.step.files import message_in, named_run
+from specviz.record.shape import why_no_branch
 
 MAX_CHARACTERS = 4_000_000
 MOST_STEPS = 10_000
@@ -55,10 +56,8 @@ def _checked(trace: Trace) -> Trace:
     one_of("draft", settings["draft"]["kind"], DRAFT_KINDS)
     whole("K", settings["k"], 0, MAX_K)
     whole("The number of new tokens", settings["max_new_tokens"], 1, MAX_NEW_TOKENS)
-    if settings["fault"]:
-        raise SpecVizError(
-            "A run with a deliberate mistake can't be branched: run it again without the mistake."
-        )
+    if why := why_no_branch(trace.data):
+        raise SpecVizError(why)
     try:
         differences = replay(trace)
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
