@@ -49,7 +49,9 @@ def start_branch(pair: Pair, trace: Trace, *, step: int, position: int, purpose:
     )
     branch.data["steps"] = list(kept)
     branch.data["token_ids"] = data["token_ids"][:emitted]
-    branch.name_tokens(pair.target.pieces, *kept)
+    branch.name_tokens(pair.target.pieces)
+    if kept:
+        branch.name_tokens(pair.target.pieces, *kept)
     return Run(pair, branch, EXACT, branch.data["token_ids"])
 
 

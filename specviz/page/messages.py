@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from specviz import Trace
 from specviz.page.gallery import Recorded, entries, prints
@@ -12,6 +12,13 @@ from specviz.record.html import as_json, whole_run
 from specviz.record.shape import DraftCell, FinalCell, Step
 
 OVERLAP = 2
+
+
+class Race(TypedDict):
+    """What a race adds to a run: when each token of the plain loop was there, in milliseconds, and whether it was stopped."""
+
+    ms: list[float]
+    stopped: bool
 
 
 def status(text: str, tone: str = "quiet", share: float | None = None, tells: bool = False) -> str:
@@ -26,12 +33,11 @@ def finished(
     trace: Trace,
     recorded: Recorded | None = None,
     made: bool = False,
-    race: Mapping[str, Any] | None = None,
+    race: Race | None = None,
 ) -> str:
     """Return a whole run with its figures: one of the gallery with what that says of it, or one `made` just now.
 
     Other than the gallery's own come with the gallery's fingerprints, in case a link was made from one of those.
-    `race` is {ms, stopped}: when each token of the plain loop was there, in milliseconds, and whether it was stopped.
     """
     return as_json(
         whole_run(

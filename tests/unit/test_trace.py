@@ -8,7 +8,7 @@ import math
 import pandas as pd
 import pytest
 
-from specviz import Sampling, SpecVizError, Trace, autoregress, decode, load_pair, measure_costs
+from specviz import Sampling, SpecVizError, Trace, autoregress, decode, load_pair, measure_costs, resume
 from specviz.record.csv import COLUMNS
 from specviz.record.metrics import speedups
 
@@ -67,6 +67,13 @@ def test_json_opens_again_as_the_same_trace(trace, tmp_path):
     assert Trace.from_json(path).data == Trace.from_json(text).data == trace.data
     assert text.isascii()
     assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_branch_opens_again_whatever_its_prompt_was(pair, step):
+    trace = decode(pair, list(range(100)), k=2, max_new_tokens=12)  # more ids than stand in a step
+    branch = resume(pair, trace, step=step, position=1, purpose="draft", u=0.5)
+    assert Trace.from_json(branch.to_json()).data == branch.data
 
 
 def test_csv_opens_again_as_the_same_grid(trace, tmp_path):

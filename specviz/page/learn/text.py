@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
-from specviz import theory
+from specviz import Trace, theory
 from specviz.bundle import ASSETS, text_of
 from specviz.errors import SpecVizError
 from specviz.exactness.faults import HOT, fault_named
@@ -26,6 +26,7 @@ from specviz.page.gallery import entry_of, open_recorded
 from specviz.page.link import EXACTNESS_SOURCES
 from specviz.page.settings import one_of
 from specviz.record.html import as_json
+from specviz.record.shape import known
 from specviz.speed import hardware
 
 FOLDER = ASSETS / "learn"
@@ -73,21 +74,19 @@ def _value(name: str) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _run(name: str) -> Any:
+def _run(name: str) -> tuple[Trace, dict[str, Any]]:
     trace = open_recorded(name)
     return trace, trace.metrics
 
 
 def _of_run(name: str, key: str) -> Any:
     trace, metrics = _run(name)
-    k, costs = trace.data["settings"]["k"], trace.data["costs"]
-    own = {
-        "c": lambda: costs["draft_ms"] / costs["target_ms"][0],
-        "v": lambda: costs["target_ms"][k] / costs["target_ms"][0],
-        "rows": lambda: k + 1,
-    }
-    if key in own:
-        return own[key]()
+    k = trace.data["settings"]["k"]
+    if key == "rows":
+        return k + 1
+    if key in ("c", "v"):
+        costs = known(trace.data["costs"])
+        return (costs["draft_ms"] if key == "c" else costs["target_ms"][k]) / costs["target_ms"][0]
     if metrics.get(key) is None:
         raise SpecVizError(f"The recorded run {name} has no figure {key!r}.")
     return metrics[key]
@@ -96,12 +95,13 @@ def _of_run(name: str, key: str) -> Any:
 def _of_draft(name: str, step: int, position: int, key: str) -> Any:
     trace, _ = _run(name)
     draft = trace.data["steps"][step - 1]["drafts"][position - 1]
-    special = {
+    fields: Mapping[str, object] = draft
+    special: dict[str, Callable[[], object]] = {
         "token": lambda: f"“{trace.data['tokens'][str(draft['id'])].strip()}”",
-        "chance": lambda: min(1.0, draft["p"] / draft["q"]),
+        "chance": lambda: min(1.0, known(draft["p"]) / draft["q"]),
         "verdict": lambda: {"accepted": "kept", "rejected": "rejected"}[draft["state"]],
     }
-    return special[key]() if key in special else draft[key]
+    return special[key]() if key in special else fields[key]
 
 
 def _machine(name: str) -> hardware.Machine:

@@ -268,7 +268,7 @@ class Handlers:
         line: str,
         ours: bool = True,
         entry: Recorded | None = None,
-        race: Mapping[str, Any] | None = None,
+        race: messages.Race | None = None,
         linked: bool = False,
     ) -> Update:
         """Show a whole run; only one of `ours`, made here, can be compared with the plain loop.
