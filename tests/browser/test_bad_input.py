@@ -40,7 +40,7 @@ def test_each_bad_input_is_named_and_the_previous_run_stays(page: Page) -> None:
         complaint(page, answer)
     prompt.fill("1 15 42")
     wrong = {
-        "top_p": (0, "top-p must be above 0", 1),
+        "top_p": (0, "Top-p must be above 0", 1),
         "top_k": (-1, "Top-k must be", 0),
         "max_new_tokens": (257, "from 1 to 256", 64),
         "seed": (1.5, "The seed must be a whole number", 7),
