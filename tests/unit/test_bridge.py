@@ -54,6 +54,12 @@ def test_an_event_s_script_is_a_call_of_a_function_that_the_page_offers(page: gr
     assert called == offered()
 
 
+def test_nothing_that_is_left_in_the_global_takes_the_place_of_a_function() -> None:
+    left = {*re.findall(r"\bmeeting\(\)\.(\w+)", code_of(BRIDGE))}
+    assert left == {"spot", "wanted"}
+    assert not left & offered()
+
+
 def test_what_the_player_triggers_is_heard_by_a_handler_and_nothing_is_dropped(page: gr.Blocks) -> None:
     triggered = {*re.findall(r"trigger\('(\w+)'", code_of(BRIDGE))}
     player = next(

@@ -13,7 +13,7 @@
 // Components cannot see each other's props. What one has for another it says by an event `specviz:NAME` on window:
 //   From the player: run, predicting, arrived. From Learn: beat. From the download: file.
 // or, since a tab's component is not there before the tab is opened, leaves it in the one global, `window.specviz`: the cell that
-// the inspector is about (spot), what Learn wants of the exactness lab (ask), and the functions that Gradio's events call by name
+// the inspector is about (spot), what Learn wants of the exactness lab (wanted), and the functions that Gradio's events call by name
 // (`assets/page/page.js`).
 //
 // Elements of Gradio's, by what they are: #run, #race, #prompt and #back are listened to (acts/branch.js, acts/input.js), #open and
@@ -51,13 +51,13 @@ export const sharedSpot = () => meeting().spot ?? null;
 
 // What Learn wants to see in the exactness lab.
 /** @type {(ask: object) => void} */
-export const leaveAsk = (ask) => { meeting().ask = ask; };
+export const leaveAsk = (ask) => { meeting().wanted = ask; };
 
 // It is taken once.
 /** @type {() => ?object} */
 export const takeAsk = () => {
-  const ask = meeting().ask ?? null;
-  meeting().ask = null;
+  const ask = meeting().wanted ?? null;
+  meeting().wanted = null;
   return ask;
 };
 
