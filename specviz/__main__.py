@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from specviz import Sampling, autoregress, decode, measure_costs, replay
+from specviz.bounds import MAX_K, MAX_TEMPERATURE, SEED_LIMIT
 from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
 from specviz.exactness.findings import HEAD, Finding, as_json, complaints, findings, law_table, line
-from specviz.models.catalogue import availability, fetch_pair
+from specviz.models.catalogue import DEFAULT_PAIR, availability, fetch_pair
 from specviz.models.pairs import Pair, load_pair
+from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.record.files import write_file
 from specviz.record.text import grid, summary
 from specviz.record.trace import Trace
@@ -102,17 +104,20 @@ def parser() -> Parser:
 
 
 def _run_options(command: argparse.ArgumentParser, tokens: int) -> None:
-    command.add_argument("-k", type=int, default=DEFAULT_K, help="draft length K, 0 to 16")
-    command.add_argument("--temperature", type=float, default=0.8, help="0 to 2, 0 is greedy")
-    command.add_argument("--top-k", type=int, default=0, help="0 is off")
-    command.add_argument("--top-p", type=float, default=1.0, help="above 0, at most 1")
+    usual = Sampling()
+    command.add_argument("-k", type=int, default=DEFAULT_K, help=f"draft length K, 0 to {MAX_K}")
+    command.add_argument(
+        "--temperature", type=float, default=usual.temperature, help=f"0 to {MAX_TEMPERATURE:g}, 0 is greedy"
+    )
+    command.add_argument("--top-k", type=int, default=usual.top_k, help="0 is off")
+    command.add_argument("--top-p", type=float, default=usual.top_p, help="above 0, at most 1")
     command.add_argument("--max-new-tokens", type=int, default=tokens)
-    command.add_argument("--seed", type=int, default=DEFAULT_SEED, help="0 to 2^53 - 1")
+    command.add_argument("--seed", type=int, default=DEFAULT_SEED, help=f"0 to {SEED_LIMIT - 1}")
 
 
 def _pair_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--pair", default="smollm2-135m", help="a name of the catalogue, or a folder with a model"
+        "--pair", default=DEFAULT_PAIR, help="a name of the catalogue, or a folder with a model"
     )
     command.add_argument("--draft", help="model, lookup, self, noise, or a folder; by default the pair's own")
     command.add_argument("--device", help="cuda, cuda:1, mps or cpu; by default the fastest that is here")
@@ -121,7 +126,7 @@ def _pair_options(command: argparse.ArgumentParser) -> None:
         "--dtype", help="float32, bfloat16, float16 or float64; by default what the device is native in"
     )
     command.add_argument(
-        "--agreement", type=float, default=0.9, help="how much the toy's draft agrees, 0 to 1"
+        "--agreement", type=float, default=DEFAULT_AGREEMENT, help="how much the toy's draft agrees, 0 to 1"
     )
 
 

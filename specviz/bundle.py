@@ -65,7 +65,7 @@ def text_of(file: Path) -> str:
     """Return the text of a file that belongs to SpecViz; raises SpecVizError where this installation lacks it."""
     try:
         return file.read_text(encoding="utf-8")
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         raise SpecVizError(f"This installation of SpecViz lacks {file}: install it again.") from None
 
 
@@ -121,7 +121,9 @@ def read(name: str, folder: Path = ASSETS) -> Module:
         if found:
             file = normpath(str(PurePosixPath(name).parent / found[2]))
             module.imports.setdefault(file, []).extend(found[1].split(", "))
-        elif re.match(r"import\b|export (?!(?:const|let|class|async function|function)\b)", line):
+        elif re.match(
+            r"\s*import\b(?!\()|var\b|export (?!(?:const|let|class|async function|function)\b)", line
+        ):
             raise SpecVizError(
                 f"{name} has a line that can't be joined, {line.strip()!r}: "
                 "write import { names } from './file.js'; or export before a definition."

@@ -1,4 +1,4 @@
-"""The papers' formulas, and what memory and arithmetic allow: closed forms only, nothing measured here.
+"""The papers' formulas: closed forms only, nothing measured here.
 
 Letters as everywhere: p = target, q = draft; alpha = the chance that an examined draft is kept, K = drafts a step,
 c = time of one draft forward / time of one target pass over one row, v = time of a target pass over K + 1 rows / time

@@ -3,6 +3,8 @@
 // `ask` runs before a question is sent, `merge` when its answer is there, `linkedTab` when the link's is. Controls are known by
 // Gradio's numbers.
 
+import { announce } from '../player/state/bridge.js';
+
 const FORGOTTEN_AFTER = 64; // questions that were never answered: a handler failed, or was stopped
 
 let asked = 0;
@@ -11,12 +13,20 @@ const put = new Map(); // by control: the value that an answer has put there, an
 
 const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
+// What an answer has put into a control counts no longer once the control holds something else.
+const forget = (id, now) => {
+  if (put.has(id) && !isSame(put.get(id).value, now)) put.delete(id);
+};
+
 // Notes what the controls hold, and returns what is sent: the inputs; for controls that are only answered, any value that
-// Gradio takes; the question's number.
-export const ask = ({ given, watched, instead }, values) => {
+// Gradio takes; the question's number. Whoever waits for a tab's opening to be asked hears of it: what is set from then on
+// stands against its answer.
+export const ask = ({ given, watched, instead, opening }, values) => {
   asked += 1;
+  watched.forEach((id, i) => forget(id, values[i]));
   questions.set(asked, new Map(watched.map((id, i) => [id, values[i]])));
   if (questions.size > FORGOTTEN_AFTER) questions.delete(questions.keys().next().value);
+  if (opening) announce('opening', opening);
   const inputs = values.slice(0, given);
   return [...inputs, ...instead, String(asked)];
 };

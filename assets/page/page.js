@@ -19,7 +19,7 @@ offer({
   // A branch or a race has come to its end, however it ended.
   ended: () => {
     told.ended += 1;
-    return updateOf(told);
+    return updateOf({ ...told, computing: false }); // of two updates that come at once, only the later one's props arrive
   },
   // The tab of a lab was opened.
   shown: (name) => {

@@ -1,1 +1,1 @@
-"""The algorithm, in the order of its reading: coins, sampling, rules, drafters, step, run."""
+"""The algorithm, in the order of its reading: coins, sampling, rules, drafters, step, recording, options, run, plain, branch."""

@@ -36,7 +36,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The same, checked once and for all where they enter; `max_new_tokens` is at least 1, K from 0 to 16.
+    """The same, checked once and for all where they enter; `max_new_tokens` is at least 1, K from 0 to `MAX_K`.
 
     Raises SpecVizError for an option that is out of its bounds.
     """

@@ -1,4 +1,4 @@
-"""A run of speculative decoding, step by step, and the plain loop that it is compared with.
+"""A run of speculative decoding, step by step.
 
 A run knows nothing of files, pages or printing. Each step may be computed in another thread: `inference_mode` covers
 the one function that computes it and never spans a pause between steps.
@@ -169,7 +169,7 @@ def _reason(k: int, drafted: int, limits: Mapping[KReason, int]) -> KReason | No
 def start(pair: Pair, prompt: str | Sequence[int], **options: Unpack[Options]) -> Run:
     """Prepare a run of `prompt` (text, or token ids) and prefill both models; iterate over it step by step.
 
-    Options: k (0 to 16), max_new_tokens, sampling, seed (0 to 2^53 - 1), chat (None: the template iff there is one),
+    Options: k (0 to `bounds.MAX_K`), max_new_tokens, sampling, seed (0 to 2^53 - 1), chat (None: the template iff there is one),
     label, overrides {(step, position, purpose): u}, rules, costs (`measure_costs`), baseline (`autoregress`).
     Raises SpecVizError for a blank prompt, one that is too long, or an option out of range.
     """

@@ -28,7 +28,7 @@ from specviz.decoding.coins import Address
 from specviz.decoding.rules import EXACT, RESIDUAL, Rules
 from specviz.decoding.sampling import Draw, Sampling, cumulative
 from specviz.errors import SpecVizError
-from specviz.exactness import throws as montecarlo
+from specviz.exactness import throws
 from specviz.exactness.enumeration import accepted_below, continued, table_law
 from specviz.exactness.faults import HOT, Fault, without_rejected
 from specviz.exactness.findings import TOKENS, in_table
@@ -238,7 +238,7 @@ class Check:
     @property
     def bias(self) -> float:
         """The exact total variation between the law that comes out and the target's own."""
-        return montecarlo.distance(self.law, self.target)
+        return throws.distance(self.law, self.target)
 
 
 def _gathered(values: Floats, position: Position) -> Floats:
@@ -256,8 +256,8 @@ def check_position(position: Position, rules: Rules, trials: int | None = None, 
     drawn_from, _ = rules.draft_law(position.draft, position.sampling)
     thrown = None
     if trials is not None:
-        rows = montecarlo.rows_of_run(position.target.expand(2, -1), position.draft.expand(2, -1))
-        sample = montecarlo.throw(rows, 1, position.sampling, trials=trials, seed=seed, rules=rules)
+        rows = throws.rows_of_run(position.target.expand(2, -1), position.draft.expand(2, -1))
+        sample = throws.throw(rows, 1, position.sampling, trials=trials, seed=seed, rules=rules)
         thrown = _throws(trials, _gathered(sample.first(len(position.target)), position), target)
     return Check(
         position.ids,
@@ -270,7 +270,7 @@ def check_position(position: Position, rules: Rules, trials: int | None = None, 
 
 
 def _throws(trials: int, shares: Floats, target: Floats) -> Throws:
-    return Throws(trials, shares, montecarlo.distance(shares, target), montecarlo.chance_band(target, trials))
+    return Throws(trials, shares, throws.distance(shares, target), throws.chance_band(target, trials))
 
 
 def table_of(fault: Fault | None) -> tuple[str, Table, Table]:
@@ -291,8 +291,8 @@ def check_table(fault: Fault | None, trials: int | None = None, seed: int = 0) -
     thrown = None
     if trials is not None:
         rules, own = fault.rules if fault else EXACT, table_law(p, found.sampling)
-        rows = montecarlo.rows_of_tables(p, q)
-        sample = montecarlo.throw(rows, found.k, found.sampling, trials=trials, seed=seed, rules=rules)
+        rows = throws.rows_of_tables(p, q)
+        sample = throws.throw(rows, found.k, found.sampling, trials=trials, seed=seed, rules=rules)
         shares = continued(sample.law(), own, TOKENS)
         thrown = _throws(trials, np.array([shares.get(text, 0.0) for text in texts]), target)
     return Check(texts, target, law, None, None, thrown)

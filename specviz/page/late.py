@@ -29,6 +29,7 @@ from specviz.page.calls import call
 from specviz.page.updates import PRIVATE
 
 CONTROLS = (gr.Textbox, gr.Number, gr.Slider, gr.Dropdown, gr.Checkbox, gr.CheckboxGroup, gr.Radio)
+NUMBERS = (gr.Number, gr.Slider)
 CARRIER = "sv-carrier"
 
 
@@ -55,12 +56,14 @@ def ask(
     *,
     again: gr.Textbox | None = None,
     tells: Sequence[Any] = (),
+    opening: str = "",
     **options: Any,
 ) -> Any:
     """Connect an event, or a list of them, to a handler whose answer may hold values of controls; returns the event.
 
-    `again` changes when the inputs are no longer those that the answer is about. `tells` are the controls that say what an answer has put on screen: a visitor's
-    choice there stands against earlier questions until it is answered itself.
+    `again` changes when the inputs are no longer those that the answer is about. `tells` are the controls that say what an
+    answer has put on screen: a visitor's choice there stands against earlier questions until it is answered itself.
+    `opening` is the tab that is opened by it: who fills its fields waits until that has been asked for.
     """
     given, answer = list(inputs or ()), carrier()
     contested = [each for each in outputs if is_control(each)]
@@ -70,6 +73,7 @@ def ask(
         "given": len(given),
         "watched": [(each._id if is_control(each) else None) for each in (*given, *unsent)],
         "instead": [each.minimum if isinstance(each, gr.Slider) else None for each in unsent],
+        "opening": opening,
     }
     on = functools.partial(gr.on, list(events)) if isinstance(events, (list, tuple)) else events
     asked = on(
@@ -158,11 +162,14 @@ class _Merging:
         ):
             if not is_control(component):
                 direct.append(result)
+            elif isinstance(result, gr.components.Component):
+                raise TypeError(f"A handler answered with {result}: answer with gr.update, or with a value.")
             elif not _is_update(result):
                 values[component._id] = {"value": result}
                 direct.append(gr.skip())
             else:
-                if "value" in result:
+                # a slider or a number that was cleared could not be sent again
+                if "value" in result and not (isinstance(component, NUMBERS) and result["value"] is None):
                     values[component._id] = {"value": result["value"]} | _bounds(result)
                 direct.append({name: said for name, said in result.items() if name != "value"})
         return values, direct

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import gradio as gr
 
+from specviz.bundle import asset
 from specviz.errors import SpecVizError
 from specviz.models import catalogue
 from specviz.page import gallery, parts
@@ -17,6 +18,13 @@ from specviz.page.server.shelf import Shelf
 from specviz.page.updates import MOST_WAITING
 
 DEFAULT_PORT = 7860
+NEEDED = (
+    "player/main.js",
+    "page/page.js",
+    "gallery/index.json",
+    "learn/lesson.md",
+    "draft/draft.json",
+)  # a file of each folder
 LONGEST_QUEUE = 64
 MOST_AT_ONCE = 2 * MOST_WAITING  # however many wait for a run, there is room for everything else
 
@@ -61,6 +69,8 @@ def serve() -> int:
     shelf = Shelf()
     host = "0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1"
     try:
+        for name in NEEDED:
+            asset(name)
         chosen = port()
         recorded = gallery.entries()
         if zero.ACTIVE:

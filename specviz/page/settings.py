@@ -11,6 +11,7 @@ from specviz.bounds import real, whole
 from specviz.decoding.options import RunOptions
 from specviz.errors import SpecVizError
 from specviz.models import catalogue
+from specviz.models.toy import DEFAULT_AGREEMENT, agreement_of
 from specviz.page.choices import draft_choices
 from specviz.page.controls import CHAT, NAMES, bounds_of
 from specviz.record.shape import RunSettings
@@ -85,3 +86,9 @@ def options_of(given: RunSettings) -> RunOptions:
         seed=given["seed"],
         chat=given["chat"],
     )
+
+
+def agreement_in(given: RunSettings) -> float:
+    """Return the agreement of the toy draft that a trace's settings name, the default where they name no toy draft."""
+    is_toy_draft = given["pair"] == "toy" and given["draft"]["kind"] == "model"
+    return agreement_of(given["draft"]["name"]) if is_toy_draft else DEFAULT_AGREEMENT

@@ -110,7 +110,7 @@ class PrefillMs(TypedDict):
 
 
 class Costs(TypedDict):
-    """Milliseconds measured for a loaded pair: a target pass over R = 1 ... 17 rows, one draft forward, the rest."""
+    """Milliseconds measured for a loaded pair: a target pass over R = 1 ... K's limit + 1 rows, one draft forward, the rest."""
 
     target_ms: list[float]
     draft_ms: float

@@ -20,7 +20,7 @@ STEPS = 3  # of a run, in every round
 
 
 def measure_costs(pair: Pair) -> Costs:
-    """Measure, at a context of 64 tokens: a target pass over R = 1 ... 17 rows, one draft forward, a step's rest.
+    """Measure, at a context of 64 tokens: a target pass over R = 1 ... K's limit + 1 rows, one draft forward, a step's rest.
 
     Milliseconds, medians of five rounds through all of them, so that whatever else the machine does for a moment falls
     on one round and not on one figure. The rest is what our own loop adds to a step of K = 4 with traces on. Takes a few
@@ -61,6 +61,6 @@ class Reader:
 
 
 def _round_ms(target: Reader, draft: Reader | None, run: Run) -> tuple[list[float], list[float]]:
-    """Return the milliseconds of a target pass over 1 ... 17 rows and of a draft forward (0 without one), and some steps' rests."""
+    """Return the milliseconds of a target pass over 1 ... K's limit + 1 rows and of a draft forward (0 without one), and some steps' rests."""
     forwards = [*map(target.pass_ms, range(1, MOST_ROWS + 1)), draft.draft_ms() if draft else 0.0]
     return forwards, [step["ms"]["rest"] for step in islice(run, STEPS)]

@@ -25,6 +25,7 @@ from tests.browser.helpers import (
     press,
     requests_of,
     run,
+    set_number,
 )
 from tests.browser.traces import fixture_trace
 
@@ -244,6 +245,45 @@ def test_run_while_a_branch_is_computed_is_answered_and_nothing_is_lost(
     run(page)
     expect(page.locator(".sv-both")).to_be_hidden()
     expect(page.locator(".sv-prompt").first).to_have_text("9 9 9")
+
+
+def test_a_branch_waits_for_a_run_that_has_no_step_yet(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(page)
+    press(page, "Home", "n")
+    marker(page).focus()
+    press(page, "Home")
+    expect(page.get_by_role("button", name="Run this branch")).to_be_enabled()
+    gate, extend = threading.Event(), ToyCursor.extend
+
+    def slow(self: Any, ids: Any, rows: int) -> Any:
+        assert gate.wait(30)
+        return extend(self, ids, rows)
+
+    monkeypatch.setattr(ToyCursor, "extend", slow)
+    set_number(page, "k", 3)
+    page.locator("#run").click()
+    expect(said(page)).to_contain_text("A run is being computed: wait for its end, or stop it.")
+    expect(page.get_by_role("button", name="Run this branch")).to_be_disabled()
+    gate.set()
+    expect(page.locator(".sv-line")).to_contain_text("K 3")
+    expect(page.locator(".sv-player")).to_have_attribute("data-phase", "done")
+    press(page, "Home", "n")
+    marker(page).focus()
+    press(page, "Home")
+    expect(page.get_by_role("button", name="Run this branch")).to_be_enabled()
+
+
+def test_a_branch_that_the_queue_does_not_take_can_be_asked_for_again(page: Page) -> None:
+    run(page)
+    press(page, "Home", "n")
+    marker(page).focus()
+    press(page, "Home")
+    full = {"status": 503, "content_type": "application/json", "body": '{"detail": "Queue is full."}'}
+    page.route("**/queue/join*", lambda route: route.fulfill(**full))  # type: ignore[arg-type]
+    page.get_by_role("button", name="Run this branch").click()
+    expect(page.get_by_role("button", name="Run this branch")).to_be_enabled()
+    page.unroute("**/queue/join*")
+    branched(page)
 
 
 def test_a_branch_is_off_and_says_why(page: Page, tmp_path: Path) -> None:

@@ -57,6 +57,20 @@ def test_a_changed_control_says_what_it_was_and_one_press_goes_back(page: Page) 
     assert run_words(page) == "Run"
 
 
+def test_a_changed_control_draws_nothing_of_the_run_again(page: Page) -> None:
+    run(page)
+    press(page, "Home")
+    page.evaluate("() => document.querySelectorAll('.sv-player *').forEach((node) => { node.stays = true; })")
+    set_number(page, "k", 6)
+    expect(page.locator("#back")).to_be_visible()
+    assert run_words(page) == "Run with K 6"
+    page.locator("#back").click()
+    expect(page.locator("#back")).to_be_hidden()
+    new = "() => [...document.querySelectorAll('.sv-player *')].filter((node) => !node.stays).length"
+    assert page.evaluate(new) == 0
+    assert beat(page).endswith("the start")
+
+
 def test_a_second_run_replaces_the_first(page: Page) -> None:
     run(page)
     first = page.locator(".sv-written").inner_text()

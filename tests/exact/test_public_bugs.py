@@ -2,7 +2,7 @@
 
 More of them stand where their kind is tested: wrong laws in test_faults.py (HF #32867 and #47932, jaymody #3, mlx-node
 PR #11, rtp-llm #1295, vLLM PR #13933, vLLM #40149, EAGLE #110; exact although thought biased: mlx-swift-lm #459,
-mlx-lm #1709), vocabularies in test_enumeration.py (HF #45307, vLLM #7252), acceptance figures in test_fixture.py
+mlx-lm #1709), vocabularies in test_enumeration.py (HF #45307, vLLM #7252), acceptance figures in test_worlds.py
 (llama.cpp #14104, vLLM #10914), sliding windows, recurrent memories and closed runs in tests/models (HF #48280,
 mlx-lm #1109, #1528), lengths, empty prompts and interleaved runs in tests/unit (HF #46993, #13774, vLLM #6038), another
 tokenizer in tests/models/test_loading.py (HF #30728), emoji spread over tokens in tests/unit/test_trace.py (exo #1691).

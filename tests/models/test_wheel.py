@@ -112,7 +112,8 @@ def test_an_installed_page_and_notebook_have_their_scripts_gallery_and_lesson(in
             ["decode", "--pair", "toy", "--prompt", "1", "--html", "a.html"],
             "main.js: install it again",
         ),
-        ("player", ["page"], "bridge.js, which is not there"),
+        ("player", ["page"], "main.js: install it again"),
+        ("gallery", ["page"], "index.json: install it again"),
     ],
 )
 def test_what_an_installation_lacks_is_one_sentence_that_names_it(

@@ -19,7 +19,8 @@ const stops = (trace, speed) => {
 };
 
 const REJECTED = [
-  '1.start', '1.draft.1', '1.draft.2', '1.draft.3', '1.verify', '1.threshold.1', '1.coin.1', '1.threshold.2', '1.coin.2', '1.owed', '1.draw',
+  '1.start', '1.draft.1', '1.draft.2', '1.draft.3', '1.verify', '1.threshold.1', '1.coin.1', '1.threshold.2',
+  '1.coin.2', '1.owed', '1.draw',
 ];
 
 for (const [letters, final, expected] of [

@@ -93,3 +93,21 @@ test('what is sent are the inputs, what Gradio takes for the rest, and the numbe
   const plan = { given: 2, watched: [null, 90, 91], instead: [7] };
   assert.deepEqual(ask(plan, ['a', 'b', 'c', '']).slice(0, 3), ['a', 'b', 7]);
 });
+
+test('who types an old answer again has set it, and it stands', () => {
+  const { held, put, asked, answered } = pageOf(4, 'a');
+  answered(asked(), { 0: 9 });
+  put({ 0: 5 });
+  const question = asked();
+  put({ 0: 9 });
+  answered(question, { 0: 7 });
+  assert.equal(held[0], 9);
+});
+
+test('whoever waits for a tab to be asked for hears of it once its values are noted', () => {
+  const heard = [];
+  globalThis.window = { dispatchEvent: ({ type, detail }) => { heard.push([type, detail]); } };
+  ask({ given: 0, watched: [], instead: [], opening: '' }, ['']);
+  ask({ given: 0, watched: [], instead: [], opening: 'speed' }, ['']);
+  assert.deepEqual(heard, [['specviz:opening', 'speed']]);
+});

@@ -17,7 +17,8 @@ export const stepOf = (letters, final, number = 1) => ({
 });
 
 const SETTINGS = {
-  pair: 'toy', draft: { kind: 'model', name: 'toy-0.9' }, k: 3, temperature: 1, top_k: 0, top_p: 1, max_new_tokens: 40, seed: 7, chat: false,
+  pair: 'toy', draft: { kind: 'model', name: 'toy-0.9' }, k: 3, temperature: 1, top_k: 0, top_p: 1, max_new_tokens: 40, seed: 7,
+  chat: false,
   label: null, fault: null, end_ids: [0], top_m: 8, overrides: [],
 };
 
@@ -29,7 +30,8 @@ export const traceOf = (...steps) => {
     return step.totals.tokens;
   }, 0);
   return {
-    run_id: 'r1', parent: null, settings: { ...SETTINGS }, prompt: { text: '1 15' }, steps: made, stop: 'length', weights: null, costs: null,
+    run_id: 'r1', parent: null, settings: { ...SETTINGS }, prompt: { text: '1 15' }, steps: made, stop: 'length', weights: null,
+    costs: null,
     tokens: { 1: 'a', 2: ' b', 3: 'c', 4: 'd', 9: '\n' }, token_ids: [], baseline: null, machine: 'test',
   };
 };

@@ -57,7 +57,8 @@ test('a race: when which tokens were there, who won, and why', () => {
     plainToken: 10, token: 5, ratio: 2, isShort: false, acceptance: 1, perPass: 3, step: 15, draft: 4, verify: 10, affordable: 30,
   });
   assert.equal(race.verdictOfRace(figures), 'Speculation wins: 5 ms a token against 10 ms, 2.00 times as fast.');
-  assert.equal(race.verdictOfRace({ ...figures, token: 12.5, ratio: 0.8 }), 'Speculation loses: 13 ms a token against 10 ms, it takes 25 % longer.');
+  const slower = race.verdictOfRace({ ...figures, token: 12.5, ratio: 0.8 });
+  assert.equal(slower, 'Speculation loses: 13 ms a token against 10 ms, it takes 25 % longer.');
   assert.equal(race.verdictOfRace({ ...figures, ratio: 1.004 }), 'A draw: 5 ms a token against 10 ms.');
   assert.match(race.verdictOfRace({ ...figures, ratio: 1.006 }), /^Speculation wins/);
   assert.match(race.verdictOfRace({ ...figures, ratio: 0.994 }), /^Speculation loses/);

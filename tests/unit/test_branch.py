@@ -10,9 +10,11 @@ from specviz import Sampling, SpecVizError, Trace, autoregress, decode, load_pai
 from specviz.decoding import run as decoding_module
 from specviz.decoding.plain import start_plain
 from specviz.models.toy import ToyCursor
+from specviz.page.controls import NAMES
 from specviz.page.server.shelf import Shelf
+from specviz.page.settings import agreement_in
 from specviz.page.step import handlers as handlers_module
-from specviz.page.step.branch import agreement_in, loaded, read_branch
+from specviz.page.step.branch import loaded, read_branch
 from specviz.page.step.handlers import Handlers
 from specviz.page.updates import OUTPUTS
 
@@ -129,11 +131,11 @@ def test_what_can_not_be_branched_is_refused_in_a_sentence(own, broken, says):
 
 
 def test_the_toys_draft_is_the_one_of_the_trace(own):
-    assert agreement_in(own) == 0.5
-    assert agreement_in(decode(load_pair("toy", "noise"), PROMPT, max_new_tokens=2)) == 0.9
+    assert agreement_in(own.data["settings"]) == 0.5
+    assert agreement_in(decode(load_pair("toy", "noise"), PROMPT, max_new_tokens=2).data["settings"]) == 0.9
     own.data["settings"]["draft"]["name"] = "toy-x"
     with pytest.raises(SpecVizError, match="no draft"):
-        agreement_in(own)
+        agreement_in(own.data["settings"])
 
 
 def test_what_is_loaded_is_told_with_hash_and_dtype():
@@ -197,6 +199,20 @@ def test_another_machines_timings_are_not_compared_with_a_branch(own, page):
     assert here.data["baseline"] == own.data["baseline"]
     own.data["machine"] = "another one"
     assert told(page.branch(VISITOR, event(asked(own)), None))[-1]["trace"].data["baseline"] is None
+
+
+@pytest.mark.parametrize("data", [None, [], "x", 7, {}, {"pair": "toy"}])
+def test_what_else_comes_with_the_players_events_is_answered(page, data):
+    assert all(is_skip(each) for each in page.describe(event(data)))
+    assert lines(told(page.branch(VISITOR, event(data), None)))[-1].endswith((".", "change the coin again."))
+    assert json.loads(page.export(event(data), None))["error"]
+
+
+def test_undo_describes_the_run_that_the_player_names(page):
+    values = dict(zip(NAMES, CONTROLS, strict=True))
+    back = dict(zip(NAMES, page.describe(event(values)), strict=True))
+    assert (back["prompt"], back["k"], back["draft"]["value"]) == (PROMPT, 4, "model")
+    assert back["agreement"]["visible"] is True
 
 
 # --- the race ---

@@ -9,6 +9,7 @@ import gradio as gr
 import pytest
 
 from specviz import bundle
+from specviz.page import late
 from specviz.page.page import build_page
 from specviz.page.parts import head
 from specviz.page.server.shelf import Shelf
@@ -38,8 +39,14 @@ def page() -> gr.Blocks:
 
 
 def test_no_component_is_there_only_to_be_pressed_or_written_by_a_script(page: gr.Blocks) -> None:
-    hidden = [block for block in page.blocks.values() if getattr(block, "visible", True) == "hidden"]
-    assert hidden == []
+    fields = (gr.Textbox, gr.Number, gr.JSON, gr.Button)
+    unseen = [
+        block for block in page.blocks.values()
+        if getattr(block, "visible", True) == "hidden" or (isinstance(block, fields) and block.visible is False)
+    ]  # fmt: skip
+    buttons = {block.elem_id for block in unseen if isinstance(block, gr.Button)}
+    assert buttons == {"stop", "sweep-stop"}  # which the server shows when there is something to stop
+    assert all(late.CARRIER in block.elem_classes for block in unseen if not isinstance(block, gr.Button))
 
 
 def test_an_event_s_script_is_a_call_of_a_function_that_the_page_offers(page: gr.Blocks) -> None:

@@ -48,6 +48,12 @@ def test_a_file_says_first_what_it_holds_and_has_no_long_line(name: str) -> None
     assert [line for line in lines if len(line) > 140] == []
 
 
+def test_a_test_of_the_scripts_has_no_long_line() -> None:
+    tests = Path(__file__).parents[1] / "player"
+    lines = [line for path in tests.glob("*.js") for line in path.read_text(encoding="utf-8").splitlines()]
+    assert lines and [line for line in lines if len(line) > 140] == []
+
+
 def test_only_what_a_component_starts_with_does_anything_by_itself() -> None:
     """A module of the player but its entry defines and nothing else, so that it can be read without a page."""
     for name in SCRIPTS:
@@ -162,13 +168,21 @@ def test_a_name_that_two_modules_define_is_refused(tmp_path: Path) -> None:
         "import {",
         "export { a };",
         "export default 1;",
+        "  import { a } from './run/a.js';",
+        "var a = 1;",
     ],
 )
 def test_a_line_that_can_not_be_joined_is_refused(tmp_path: Path, line: str) -> None:
     folder = folder_of(tmp_path, main=f"{line}\n", run__a="export const a = 1;\n")
     assert refused(folder).startswith(
-        f"player/main.js has a line that can't be joined, {line!r}: write import"
+        f"player/main.js has a line that can't be joined, {line.strip()!r}: write import"
     )
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, main="import { a } from './run/a.js';\n", run__a="export const a = 1;\n")
+    (folder / "player" / "run" / "a.js").write_bytes(b"\xff\xfe")
+    assert "a.js: install it again" in refused(folder)
 
 
 def test_a_definition_of_several_names_is_refused(tmp_path: Path) -> None:

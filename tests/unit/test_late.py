@@ -11,6 +11,9 @@ import gradio as gr
 import pytest
 
 from specviz.page import late
+from specviz.page.controls import NAMES, opening_values
+from specviz.page.page import build_page
+from specviz.page.server.shelf import Shelf
 
 SKIP = gr.skip()
 
@@ -56,6 +59,43 @@ def test_what_is_left_alone_is_not_carried_and_none_is_a_value() -> None:
     *direct, carried = asked.event.fn(None, 2, None, "7")
     assert direct == [SKIP, SKIP, gr.update(visible=False), SKIP]
     assert asked.name(carried) == ("7", {"menu": {"value": None}})
+
+
+def test_a_slider_is_never_left_without_a_value_which_could_not_be_sent_again() -> None:
+    asked = Asked(lambda: (gr.skip(), gr.update(value=None, visible=False), "x", gr.skip()))
+    *direct, carried = asked.event.fn(None, 2, None, "7")
+    assert direct[1] == gr.update(visible=False)
+    assert asked.name(carried) == ("7", {"text": {"value": "x"}})
+
+
+def test_undo_after_a_real_pairs_run_leaves_controls_that_run_can_read() -> None:
+    page = build_page(Shelf(), "smollm2-135m")
+    undo = next(event for event in page.fns.values() if any(name == "undo" for _, name in event.targets))
+    values = opening_values("smollm2-135m") | {
+        "agreement": None
+    }  # what the player knows of a run without the toy
+    event = gr.EventData(None, values)
+    *_, carried = undo.fn(event, *(None for _ in NAMES), "7")
+    told = json.loads(carried)["values"]
+    ids = {block.elem_id: str(block._id) for block in page.blocks.values() if getattr(block, "elem_id", None)}
+    assert {name for name in NAMES if ids[name] in told} == {*NAMES} - {"agreement"}
+
+
+def test_an_answer_that_is_a_component_is_refused_with_what_to_write() -> None:
+    asked = Asked(lambda: (gr.Dropdown(["a"]), 5, "x", "<b>"))
+    with pytest.raises(TypeError, match=r"answer with gr\.update"):
+        asked.event.fn(None, 2, None, "7")
+
+
+def test_what_a_failing_handler_has_said_before_stands_and_its_error_is_passed_on() -> None:
+    def fails():
+        yield (gr.skip(), 5, gr.skip(), gr.skip())
+        raise ValueError("broken")
+
+    events = Asked(fails).event.fn(None, 2, None, "7")
+    assert json.loads(next(events)[-1])["question"] == "7"
+    with pytest.raises(ValueError, match="broken"):
+        next(events)
 
 
 def test_a_generator_carries_what_it_has_said_so_far_and_is_closed_with_the_event() -> None:

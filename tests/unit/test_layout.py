@@ -1,6 +1,7 @@
 """The house: imports only go down its floors, no two files need each other, and no tab leans on another."""
 
 import ast
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,7 +20,6 @@ FLOORS = (
     ("bounds",),
     ("errors",),
 )
-TABS = ("step", "exactness", "speed", "hardware", "learn")
 
 
 def modules_in(root: Path) -> dict[str, ast.Module]:
@@ -92,7 +92,11 @@ def circles(modules: Mapping[str, ast.Module]) -> list[str]:
 
 def leaning_tabs(modules: Mapping[str, ast.Module]) -> list[str]:
     """Return a sentence for every tab of the page that imports another."""
-    tabs = {f"specviz.page.{tab}" for tab in TABS}
+    tabs = {
+        name.removesuffix(".tab")
+        for name in modules
+        if name.startswith("specviz.page.") and name.endswith(".tab")
+    }
 
     def tab_of(name: str) -> str | None:
         return next((tab for tab in tabs if name == tab or name.startswith(f"{tab}.")), None)
@@ -120,6 +124,12 @@ def test_no_tab_leans_on_another():
 def test_every_file_has_a_room_and_every_room_is_there():
     modules = modules_in(ROOT)
     assert {floor_of(name)[1] for name in modules} == {room for rooms in FLOORS for room in rooms}
+
+
+def test_every_folder_is_installed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    folders = [path.parent.relative_to(ROOT).parts for path in (ROOT / "specviz").rglob("__init__.py")]
+    assert sorted(project["packages"]) == sorted([*(".".join(parts) for parts in folders), "specviz.assets"])
 
 
 def test_only_the_page_imports_gradio_or_plotly_and_only_what_computes_imports_torch():
@@ -190,7 +200,9 @@ def test_a_circle_is_named_with_both_files(house):
 
 
 def test_a_tab_that_leans_on_another_is_named(house):
-    modules = house(page__learn__tab="from specviz.page.step import handlers", page__step__handlers="")
+    modules = house(
+        page__learn__tab="from specviz.page.step import handlers", page__step__handlers="", page__step__tab=""
+    )
     assert leaning_tabs(modules) == [
         "specviz.page.learn.tab imports specviz.page.step.handlers: a tab needs no other tab."
     ]

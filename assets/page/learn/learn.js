@@ -151,6 +151,17 @@ const fillField = (id, value, left = 200) => {
   ['input', 'change', 'blur'].forEach((name) => field.dispatchEvent(new Event(name, { bubbles: true })));
 };
 
+// A lab's fields are filled once its opening has been asked for: what they hold before, the answer may replace.
+const afterOpening = (lab, act) => {
+  const heardIt = new AbortController();
+  const opened = ({ detail }) => {
+    if (detail !== lab) return;
+    heardIt.abort();
+    act();
+  };
+  heard('opening', opened, { signal: heardIt.signal });
+};
+
 const pressWhenThere = (id, left = 200) => {
   const node = document.querySelector(`#${CSS.escape(id)}`);
   if (node) {
@@ -169,8 +180,8 @@ const ACTS = {
     lookAtRun();
   },
   lab: ({ lab, fields, press }) => {
+    if (Object.keys(fields).length > 0) afterOpening(lab, () => Object.entries(fields).forEach(([id, value]) => fillField(id, value)));
     openTab(lab);
-    Object.entries(fields).forEach(([id, value]) => fillField(id, value));
     if (press) pressWhenThere(press);
   },
 };

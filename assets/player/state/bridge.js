@@ -11,7 +11,7 @@
 //   controls   what the controls hold      ended       counts the branches and races that have come to their end
 //   facts      what never changes, see facts.js; only read at the start
 // Components cannot see each other's props. What one has for another it says by an event `specviz:NAME` on window:
-//   From the player: run, predicting, arrived. From Learn: beat. From the download: file.
+//   From the player: run, predicting, arrived. From Learn: beat. From the download: file. From a tab: opening.
 // or, since a tab's component is not there before the tab is opened, leaves it in the one global, `window.specviz`: the cell that
 // the inspector is about (spot), what Learn wants of the exactness lab (wanted), and the functions that Gradio's events call by name
 // (`assets/page/page.js`).

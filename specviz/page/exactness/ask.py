@@ -20,7 +20,6 @@ from specviz.page.link import EXACTNESS_SOURCES
 from specviz.page.settings import one_of
 from specviz.record.shape import known
 
-TRIALS = (100, 1_000, 10_000, 100_000, 1_000_000)
 MOST_SEED = 2**31
 TOY_PROMPT = "1 15 42"
 

@@ -29,15 +29,6 @@ from specviz.record.html import as_json
 LANES = 7
 
 
-# --- what is asked for ------------------------------------------------------------------------------------------------
-
-
-# --- the place on screen ----------------------------------------------------------------------------------------------
-
-
-# --- a check, as the browser draws it ---------------------------------------------------------------------------------
-
-
 def lab(given: object, trace: Trace | None) -> str:
     """Return what the tab shows for an ask, as JSON text; what is wrong with the ask is a sentence in it."""
     try:
@@ -143,14 +134,8 @@ def _columns(check: Check, names: list[str | None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# --- temperature 0 ----------------------------------------------------------------------------------------------------
-
-
-# --- a run with a mistake ---------------------------------------------------------------------------------------------
-
-
 def run_toy(shelf: Shelf, given: object) -> Trace:
-    """Return a run of the toy with the mistake that is switched on, K 4, 64 tokens, seed 7; raises SpecVizError."""
+    """Return a run of the toy with the mistake that is switched on, everything else at its default; raises SpecVizError."""
     ask = read_ask(given)
     if ask.fault is None:
         raise SpecVizError("No mistake is switched on: choose one first.")

@@ -1,4 +1,4 @@
-"""The tab "Exactness": the lab, and the check at temperature 0. Layout only; what happens is in `exactness_lab`."""
+"""The tab "Exactness": the lab, and the check at temperature 0. Layout only; what happens is in `lab` and `greedy`."""
 
 from __future__ import annotations
 

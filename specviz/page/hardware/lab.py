@@ -15,7 +15,7 @@ from specviz.page.hardware.charts import batch_figure, byte_unit, bytes_figure, 
 from specviz.page.messages import Card, Grid, GridCell
 from specviz.page.server.shelf import Shelf
 from specviz.page.settings import one_of
-from specviz.page.updates import refusing
+from specviz.page.updates import Update, refusing
 from specviz.record.metrics import summary
 from specviz.speed import hardware
 from specviz.speed.hardware import MACHINES, Machine, Model
@@ -33,8 +33,6 @@ DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 CALCULATED = ("status", "source", "cards", "roofline", "bytes", "batch_chart", "changes")
 HEADS = ("free up to", "plain, tokens/s", "with K, tokens/s", "gain", "best K")
-
-Update = tuple[Any, ...]
 
 
 @dataclass(frozen=True)

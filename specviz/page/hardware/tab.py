@@ -42,7 +42,7 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> None:
     latest: dict[str, Any] = {"again": again, "trigger_mode": "always_last"}
     numbers = [controls["bandwidth"], controls["peak"]]
     shown_here = [seen, controls["alpha"], controls["k"], *results]
-    late.ask(tab.select, lab.open, [shown, seen, *given], shown_here, **latest)
+    late.ask(tab.select, lab.open, [shown, seen, *given], shown_here, opening="hardware", **latest)
     changed = [controls[name].input for name in DEFAULTS if name != "machine"]
     late.ask([*changed, again.change], lab.calculate, given, results, **latest)
     late.ask(controls["machine"].input, lab.choose, given, [*numbers, *results], **latest)

@@ -1,4 +1,4 @@
-"""The tab "Learn": the text, and what its experiments do to the page. Layout only; the text is read by `learn_text`."""
+"""The tab "Learn": the text, and what its experiments do to the page. Layout only; the text is read by `text`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from specviz.page.updates import PRIVATE, Screen, Update, described, update
 
 def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> gr.HTML:
     """Lay out the tab; its text is read when it is first opened."""
-    lesson = parts.learn()
-    tab.select(learn_text.as_text, None, [lesson], concurrency_limit=None, **PRIVATE)
-    tab.select(None, None, [lesson], js=call("shown", "learn"), **PRIVATE)
-    return lesson
+    text = parts.learn()
+    tab.select(learn_text.as_text, None, [text], concurrency_limit=None, **PRIVATE)
+    tab.select(None, None, [text], js=call("shown", "learn"), **PRIVATE)
+    return text
 
 
-def connect(lesson: gr.HTML, screen: Screen) -> None:
+def connect(text: gr.HTML, screen: Screen) -> None:
     """Let the text's experiments show a recorded run, or set controls; neither starts a run."""
 
     def show(request: gr.Request, asked: gr.EventData) -> Update:
@@ -41,7 +41,7 @@ def connect(lesson: gr.HTML, screen: Screen) -> None:
 
     outputs = [*screen.outputs, *screen.described]
     # "multiple": what Gradio puts off, as "always_last" does, it asks with the event before's data
-    for event, handler in ((lesson.show, show), (lesson.set, set_controls)):
+    for event, handler in ((text.show, show), (text.set, set_controls)):
         late.ask(event, handler, None, outputs, tells=[screen.recorded], trigger_mode="multiple")
 
 

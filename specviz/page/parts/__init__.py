@@ -50,17 +50,17 @@ def chart(elem_id: str) -> gr.Plot:
 
 
 def exactness_lab() -> gr.HTML:
-    """Return the exactness lab; its value is `exactness_lab.lab`, its event `ask` brings what the browser asks for."""
+    """Return the exactness lab; its value is `lab` of `page/exactness/lab.py`, its event `ask` brings what the browser asks for."""
     return _drawn("page/exactness/exactness", "exactness")
 
 
 def greedy_result() -> gr.HTML:
-    """Return the two texts at temperature 0; its value comes from `exactness_lab.greedy`."""
+    """Return the two texts at temperature 0; its value comes from `page/exactness/greedy.py`."""
     return _drawn("page/exactness/greedy", "greedy-result")
 
 
 def learn() -> gr.HTML:
-    """Return the text of Learn; its value is `learn_text.as_text`, its events `show` and `set` bring an experiment."""
+    """Return the text of Learn; its value is `as_text` of `page/learn/text.py`, its events `show` and `set` bring an experiment."""
     return _drawn("page/learn/learn", "learn")
 
 

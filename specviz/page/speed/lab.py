@@ -17,11 +17,10 @@ from specviz.bounds import MAX_K, real, whole
 from specviz.errors import SpecVizError
 from specviz.models import catalogue
 from specviz.models.pairs import Pair
-from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page import messages
 from specviz.page.messages import Card
 from specviz.page.server.shelf import TOY, Shelf
-from specviz.page.settings import one_of, read_prompt
+from specviz.page.settings import agreement_in, one_of, read_prompt
 from specviz.page.speed.charts import (
     Ran,
     map_figure,
@@ -43,7 +42,7 @@ from specviz.page.speed.words import (
     timing_of,
     verdict,
 )
-from specviz.page.updates import refusing
+from specviz.page.updates import Update, refusing
 from specviz.record.shape import RunSettings, TraceData
 from specviz.speed.sweep import Cell, Task, cells, sweep
 
@@ -56,8 +55,6 @@ OUTPUTS = (
 EXPLORED = ("tokens", "speedup", "map", "verdict")
 SWEPT = ("status", "grid", "sweep", "stop")
 NO_RUN = "No run is on screen yet: press Run in the tab Step through, or choose a recorded run there."
-
-Update = tuple[Any, ...]
 
 
 class SpeedLab:
@@ -94,8 +91,9 @@ class SpeedLab:
 
     def _without_run(self) -> Update:
         hidden = gr.update(visible=False)
+        example = f"α = {EXAMPLE['alpha']:.2f}, c = {EXAMPLE['c']:.2f}, K = {EXAMPLE['k']}"
         cards = messages.panel(
-            lines=[NO_RUN, "Until then the curves below stand for an example: α = 0.80, c = 0.05, K = 4."]
+            lines=[NO_RUN, f"Until then the curves below stand for an example: {example}."]
         )
         return self._update(
             status=messages.status(""), cards=cards, passes=hidden, positions=hidden, measure=gr.update(interactive=False),
@@ -160,6 +158,13 @@ class SpeedLab:
 
     # --- what would be
 
+    def moved(self, trace: Trace | None, alpha: Any, c: Any, k: Any) -> Update:
+        """Return what `explore` does for sliders that were moved; a value that can't be used is answered with a sentence."""
+        try:
+            return self.explore(trace, alpha, c, k)
+        except SpecVizError as error:
+            return (*(gr.skip() for _ in EXPLORED[:-1]), messages.panel(lines=[str(error)]))
+
     def explore(self, trace: Trace | None, alpha: Any, c: Any, k: Any) -> Update:
         """Draw the curves and the map for the sliders' acceptance, c and K; v and o are the pair's where they are known."""
         alpha, c = real("The acceptance", alpha, 0, 1), real("c", c, 0, 1)
@@ -210,7 +215,7 @@ class SpeedLab:
         """Return a run's pair, which is loaded; raises SpecVizError where its draft is another one here."""
         settings = data["settings"]
         kind = one_of("draft", settings["draft"]["kind"], catalogue.DRAFT_KINDS)
-        pair = self.shelf.pair_here(_name(data), kind, _agreement(settings["draft"]["name"]))
+        pair = self.shelf.pair_here(_name(data), kind, agreement_in(settings))
         if pair.draft_name != settings["draft"]["name"]:
             raise SpecVizError(
                 f"This trace's draft, {settings['draft']['name'][:40]}, is not here: run the pair here first."
@@ -277,12 +282,6 @@ class SpeedLab:
             stopped.set()
 
 
-# --- figures and sentences --------------------------------------------------------------------------------------------
-
-
-# --- small things -----------------------------------------------------------------------------------------------------
-
-
 def _shown(figure: Any) -> Any:
     return gr.update(visible=False) if figure is None else gr.update(value=figure, visible=True)
 
@@ -312,13 +311,3 @@ def _buttons(going: bool) -> tuple[Any, Any]:
 def _name(data: TraceData) -> str:
     """Return the name of a run's pair; raises SpecVizError where there is no such pair here."""
     return one_of("pair", data["settings"]["pair"], catalogue.CATALOGUE)
-
-
-def _agreement(draft: str) -> float:
-    """Return the agreement that a toy draft's name tells; every other draft has none, and any number does."""
-    if draft == TOY:
-        return 1.0
-    try:
-        return float(draft.removeprefix(f"{TOY}-"))
-    except ValueError:
-        return DEFAULT_AGREEMENT

@@ -42,10 +42,10 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> SpeedLab:
         again = late.once_more()
     every, sliders = [outputs[name] for name in OUTPUTS], [outputs[name] for name in EXAMPLE]
     latest: dict[str, Any] = {"again": again, "trigger_mode": "always_last"}
-    late.ask(tab.select, lab.open, [shown, seen, *sliders], [seen, *every], **latest)
+    late.ask(tab.select, lab.open, [shown, seen, *sliders], [seen, *every], opening="speed", **latest)
     late.ask(outputs["measure"].click, lab.measure, [shown], every, again=again, concurrency_limit=4)
     moved = [*(slider.input for slider in sliders), again.change]
-    late.ask(moved, lab.explore, [shown, *sliders], [outputs[name] for name in EXPLORED], **latest)
+    late.ask(moved, lab.moved, [shown, *sliders], [outputs[name] for name in EXPLORED], **latest)
     order = [swept[name] for name in SWEPT]
     swept["sweep"].click(lab.sweep, [shown, outputs["prompt"], tokens], order, concurrency_limit=4, **PRIVATE)
     swept["stop"].click(lab.stop, None, None, queue=False, **PRIVATE)

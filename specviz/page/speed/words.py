@@ -39,7 +39,7 @@ class Timing:
 
     @property
     def verify(self) -> list[float]:
-        """A target pass over K + 1 rows, for K = 0 ... 16."""
+        """A target pass over K + 1 rows, for K = 0 ... its limit."""
         return [ms / self.costs["target_ms"][0] for ms in self.costs["target_ms"]]
 
     @property

@@ -10,7 +10,7 @@ from specviz.bounds import MAX_K, MOST_ROWS, real, whole
 from specviz.decoding.coins import PURPOSES
 from specviz.errors import SpecVizError
 from specviz.models.catalogue import CATALOGUE, DRAFT_KINDS
-from specviz.models.toy import DEFAULT_AGREEMENT, agreement_of, toy_model
+from specviz.models.toy import toy_model
 from specviz.page.controls import MAX_NEW_TOKENS
 from specviz.page.server.shelf import TOY, Shelf
 from specviz.page.settings import one_of
@@ -71,13 +71,6 @@ def check_ids(trace: Trace, vocab: int) -> None:
     """Raise SpecVizError where a trace's text holds ids that the target does not have."""
     if not all(0 <= token < vocab for token in [*trace.data["prompt"]["ids"], *trace.data["token_ids"]]):
         raise SpecVizError(f"{DAMAGED}: it holds ids that the target does not have.")
-
-
-def agreement_in(trace: Trace) -> float:
-    """Return the agreement of the toy draft that a trace was made with, the default where it was no toy draft."""
-    settings = trace.data["settings"]
-    is_toy_draft = settings["pair"] == TOY and settings["draft"]["kind"] == "model"
-    return agreement_of(settings["draft"]["name"]) if is_toy_draft else DEFAULT_AGREEMENT
 
 
 def loaded(shelf: Shelf) -> str:

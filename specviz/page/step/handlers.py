@@ -37,8 +37,8 @@ from specviz.page.link import locked_in, values_in, values_of
 from specviz.page.server.runs import Runs, key_of
 from specviz.page.server.shelf import POLL_S, TOY, Shelf
 from specviz.page.server.zero import LentPlainRun, LentRun, begin, begin_plain, start_branch
-from specviz.page.settings import Settings, options_of, read_settings
-from specviz.page.step.branch import Change, agreement_in, check_ids, loaded, read_branch
+from specviz.page.settings import Settings, agreement_in, options_of, read_settings
+from specviz.page.step.branch import Change, check_ids, loaded, read_branch
 from specviz.page.step.charts import speed_figure
 from specviz.page.step.files import read_trace
 from specviz.page.step.share import export, refused
@@ -184,7 +184,9 @@ class Handlers:
         yield self._ready(visitor)
         if not (yield from self._waited(visitor, self.shelf.lines_until_loaded(name))):
             return
-        pair = self.shelf.pair(name, parent.data["settings"]["draft"]["kind"], agreement_in(parent))
+        pair = self.shelf.pair(
+            name, parent.data["settings"]["draft"]["kind"], agreement_in(parent.data["settings"])
+        )
         decoded = self._decode_branch(visitor, parent, pair, change)
         del pair  # as in `_run`
         yield from self._in_turn(visitor, name, decoded)

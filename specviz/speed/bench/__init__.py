@@ -33,7 +33,7 @@ def bench(
     prompts: Sequence[str | Sequence[int]] | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Measure a pair and, under `tiny`, one so small that the engines' own time dominates; see `figures` for the figures.
+    """Measure a pair and, under `tiny`, one so small that the engines' own time dominates; see `ratios` for the figures.
 
     `prompts` are texts or token ids; by default eight texts, for the toy eight lists of its ids. Raises
     SpecVizError where K is 0 or an option is out of range.

@@ -1,4 +1,4 @@
-"""The figures as Markdown, for the shell and for a README alike."""
+"""The figures as Markdown, for the shell and for docs/bench.md alike."""
 
 from __future__ import annotations
 
