@@ -7,6 +7,7 @@ from typing import Any
 
 from specviz.errors import SpecVizError
 from specviz.page.controls import CHAT_WORDS, CONTROLS, NAMES, opening_values
+from specviz.page.settings import agreement_in
 from specviz.record.shape import TraceData
 
 LOCKABLE = (*NAMES, "recorded")
@@ -21,7 +22,15 @@ def values_of(data: TraceData) -> dict[str, Any]:
         "prompt": data["prompt"]["text"],
         "draft": settings["draft"]["kind"],
         "chat": CHAT_WORDS[settings["chat"]],
+        "agreement": agreement_in(settings),
     }  # fmt: skip
+
+
+def asked_of(data: TraceData) -> dict[str, Any]:
+    """Return what the player has to know of a run's controls: `values_of`, and an agreement only where there was one."""
+    settings = data["settings"]
+    has_agreement = settings["pair"] == "toy" and settings["draft"]["kind"] == "model"
+    return values_of(data) | ({} if has_agreement else {"agreement": None})
 
 
 def values_in(query: Mapping[str, str], pair: str) -> dict[str, Any]:

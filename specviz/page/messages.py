@@ -8,6 +8,7 @@ from typing import NamedTuple, TypedDict
 
 from specviz import Trace
 from specviz.page.gallery import Recorded, entries, prints
+from specviz.page.link import asked_of
 from specviz.record.html import as_json, whole_run
 from specviz.record.shape import DraftCell, FinalCell, Step
 
@@ -43,6 +44,7 @@ def finished(
         whole_run(
             trace.data,
             made=made,
+            asked=asked_of(trace.data),
             race=race and {**race, "ms": [round(ms, 3) for ms in race["ms"]]},
             recorded=recorded and {**asdict(recorded), "first": recorded == entries()[0]},
             gallery=None if recorded else prints(),
@@ -58,7 +60,8 @@ def live(trace: Trace, sent: int) -> str:
     steps = [_slim(step) for step in trace.data["steps"][max(0, sent - OVERLAP) :]]
     used = {str(cell["id"]) for step in steps for cell in [*step["drafts"], step["final"]] if cell}
     tokens = {token: text for token, text in trace.data["tokens"].items() if token in used}
-    return as_json({"live": True, "trace": {**trace.data, "steps": steps, "tokens": tokens, "token_ids": []}})
+    window = {**trace.data, "steps": steps, "tokens": tokens, "token_ids": []}
+    return as_json({"live": True, "trace": window, "asked": asked_of(trace.data)})
 
 
 def _slim(step: Step) -> Step:

@@ -17,7 +17,7 @@ globalThis.props = { facts: JSON.stringify({ controls: CONTROLS, chat: CHAT, che
 globalThis.window = { location: { search: '', origin: 'https://there', pathname: '/page' } };
 
 const { on, tell } = await import('../../assets/player/state/changes.js');
-const { askedFor, changedControls } = await import('../../assets/player/state/controls.js');
+const { changedControls } = await import('../../assets/player/state/controls.js');
 const { facts, readFacts } = await import('../../assets/player/state/facts.js');
 const links = await import('../../assets/player/state/link.js');
 const moves = await import('../../assets/player/state/moves.js');
@@ -29,12 +29,21 @@ readFacts();
 
 const RUN = traceOf(['AR', 'residual'], ['AA', 'bonus'], ['RD', 'residual']);
 
+// What the server says of a run's controls.
+const askedFor = ({ settings, prompt }) => ({
+  ...Object.fromEntries(CONTROLS.map(({ name }) => [name, settings[name]])),
+  prompt: prompt.text,
+  draft: settings.draft.kind,
+  chat: CHAT[settings.chat],
+  agreement: 0.9,
+});
+
 const open = (query, trace = RUN, more = {}) => {
   window.location.search = query;
   delete dataset.query;
   Object.assign(state, { trace: null, speed: 'normal' });
   links.readLink();
-  moves.takeMessage({ live: false, trace, ...more });
+  moves.takeMessage({ live: false, trace, asked: askedFor(trace), ...more });
 };
 
 const said = () => Object.fromEntries(new URLSearchParams(links.linkOf()));
@@ -120,8 +129,6 @@ test('controls that differ from the run on screen', () => {
   assert.deepEqual(now({ k: '4', prompt: 'x' }), both);
   assert.deepEqual(now({ k: '3', chat: 'as the model expects' }), []);
   assert.deepEqual(now({ pair: 'smollm2-135m', agreement: 0.1 }).map((each) => each.control.name), ['pair']);
-  assert.equal(askedFor({ ...RUN, settings: { ...RUN.settings, draft: { kind: 'model', name: 'toy' } } }).agreement, 1);
-  assert.equal(askedFor({ ...RUN, settings: { ...RUN.settings, draft: { kind: 'lookup', name: null } } }).agreement, null);
 });
 
 test('a move tells of the beat; a move while playing ends the play first', () => {

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from specviz import SpecVizError, bundle
-from specviz.page import controls, parts
+from specviz import Sampling, SpecVizError, bundle, decode, load_pair
+from specviz.page import controls, messages, parts
 from specviz.page.controls import BY_NAME, CONTROLS, NAMES, opening_values
 from specviz.page.link import LOCKABLE, values_in
 from specviz.page.page import build_page
@@ -84,3 +84,19 @@ def test_no_script_lists_the_controls_names_again_and_no_style_writes_what_they_
 def test_a_name_is_a_key_an_id_and_the_end_of_a_css_property():
     assert len(BY_NAME) == len(CONTROLS)
     assert all(re.fullmatch(r"[a-z][a-z_]*", name) for name in NAMES)
+
+
+def test_what_the_player_is_told_of_a_run_would_make_it_again():
+    for draft, agreement in (("model", 0.7), ("noise", None)):
+        pair = load_pair("toy", draft, agreement=0.7)
+        trace = decode(pair, "1 15 42", k=3, max_new_tokens=6, seed=5, sampling=Sampling(0.5, 7, 0.9))
+        told = json.loads(messages.finished(trace))["asked"]
+        assert tuple(told) == NAMES and told["agreement"] == agreement
+        assert json.loads(messages.live(trace, 0))["asked"] == told
+        settings = read_settings(*(told | {"agreement": agreement or 0}).values())
+        again = decode(
+            load_pair("toy", settings.draft, agreement=settings.agreement),
+            settings.prompt,
+            **vars(settings.options),
+        )
+        assert again.token_ids == trace.token_ids

@@ -2,7 +2,6 @@
 
 import { cellsOf, isFinal } from '../run/cells.js';
 import { askForUndo, onTold, openFile } from '../state/bridge.js';
-import { askedFor } from '../state/controls.js';
 import { part, root } from '../state/host.js';
 import { address } from '../state/link.js';
 import { isPresenting } from '../state/modes.js';
@@ -174,7 +173,7 @@ const foldMore = (event) => {
 
 // Gradio's button "undo": the controls as they were for the run on screen.
 const undo = (event) => {
-  if (state.trace !== null && event.target.closest?.('#back')) askForUndo(askedFor(state.trace));
+  if (state.trace !== null && event.target.closest?.('#back')) askForUndo(state.asked);
 };
 
 // --- listening

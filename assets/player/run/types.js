@@ -214,6 +214,7 @@
  * @property {Figures} [figures]
  * @property {string} [fingerprint]
  * @property {?{name: string, title: string, look_for: string, first: boolean}} [recorded]
+ * @property {Object<string, any>} [asked] what the controls would hold for this run, by their names
  * @property {?string} [no_branch] why it can't be branched from anywhere, in a sentence
  * @property {{name: string, title: string, fingerprint: string}[]} [gallery]
  * @property {{ms: number[], stopped: boolean}} [race]

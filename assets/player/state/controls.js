@@ -4,33 +4,10 @@ import { controlsNow } from './bridge.js';
 import { facts } from './facts.js';
 import { state } from './state.js';
 
-/** @import { Trace } from '../run/types.js' */
 /** @import { Control } from './facts.js' */
 
 /** @type {() => string[]} */
 export const controlNames = () => facts.controls.map(({ name }) => name);
-
-// The share of the target's logits in the toy's own draft stands in that draft's name; other drafts have none.
-const agreementOf = ({ pair, draft }) => {
-  if (pair !== 'toy' || draft.kind !== 'model') return null;
-  return draft.name === 'toy' ? 1 : Number(draft.name.slice('toy-'.length));
-};
-
-// What the controls would hold for the run on screen.
-/** @type {(trace: Trace) => Object<string, any>} */
-export const askedFor = ({ settings, prompt }) => ({
-  prompt: prompt.text,
-  pair: settings.pair,
-  draft: settings.draft.kind,
-  k: settings.k,
-  temperature: settings.temperature,
-  top_k: settings.top_k,
-  top_p: settings.top_p,
-  max_new_tokens: settings.max_new_tokens,
-  seed: settings.seed,
-  chat: facts.chat[settings.chat],
-  agreement: agreementOf(settings),
-});
 
 const controlValues = () => {
   const values = controlsNow();
@@ -48,7 +25,7 @@ const differs = (name, now, was) => {
 export const changedControls = () => {
   const now = controlValues();
   if (!now || state.trace === null) return [];
-  const was = askedFor(state.trace);
+  const was = state.asked;
   const changed = facts.controls.filter(({ name }) => differs(name, now, was));
   return changed.map((control) => ({ control, now: now[control.name], was: was[control.name] }));
 };

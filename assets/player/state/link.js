@@ -3,7 +3,7 @@
 
 import { indexOfBeat, PAUSES } from '../run/beats.js';
 import { recordedRoot } from './branches.js';
-import { askedFor, controlNames } from './controls.js';
+import { controlNames } from './controls.js';
 import { root } from './host.js';
 import { isPresenting, isStandalone } from './modes.js';
 import { predicting } from './reveal.js';
@@ -65,7 +65,7 @@ const LINK_SAYS = {
 export const linkOf = () => {
   const query = new URLSearchParams(window.location.search);
   controlNames().forEach((name) => query.delete(name));
-  const settings = state.recorded ? {} : askedFor(state.trace);
+  const settings = state.recorded ? {} : state.asked;
   const said = Object.entries(LINK_SAYS).map(([name, says]) => [name, says()]);
   [...Object.entries(settings), ...said].forEach(([name, value]) => {
     if (value === null || value === undefined) query.delete(name);
@@ -95,8 +95,7 @@ export const writeLink = () => {
 export const isLinked = () => {
   if (address.query.has('recorded')) return state.recorded?.name === address.query.get('recorded');
   if (!controlNames().some((name) => address.query.has(name))) return true;
-  const asked = askedFor(state.trace);
-  const isAsAsked = (name) => !address.query.has(name) || String(asked[name]) === address.query.get(name);
+  const isAsAsked = (name) => !address.query.has(name) || String(state.asked[name]) === address.query.get(name);
   return state.recorded === null && controlNames().every(isAsAsked);
 };
 

@@ -18,6 +18,7 @@ export const takeMessage = (message) => {
   state.live = message.live;
   state.recorded = message.recorded ?? null;
   state.fingerprint = message.fingerprint ?? null;
+  state.asked = message.asked ?? {};
   state.noBranch = message.no_branch ?? null;
   state.gallery = message.gallery ?? null;
   state.clock = clockOf(state.trace);

@@ -8,6 +8,7 @@ export const state = {
   live: false, // steps are still arriving
   recorded: null, // the gallery's name of the run, and what to look for in it
   fingerprint: null, // a hash of what came out, see fingerprint.py
+  asked: {}, // what the controls would hold for the run on screen, by their names; null for what it has not
   noBranch: null, // why the run on screen can't be branched from anywhere, in a sentence
   gallery: null, // the recorded runs' names, titles and fingerprints
   clock: null,
