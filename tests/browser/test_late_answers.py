@@ -420,3 +420,17 @@ def test_figures_are_those_of_the_fields_when_answers_overtake_each_other(
     expect(lesson.locator("#hw-source")).to_contain_text("MI300X datasheet")
     expect(lesson.locator("#hw-cards")).to_contain_text("with K = 13")
     HARDWARE["hw-bandwidth"].holds(lesson, "5300")
+
+
+def test_fields_that_an_experiment_fills_stand_against_their_tab_s_opening(
+    lesson: Page, answers: Answers
+) -> None:
+    questions(lesson, 31)
+    answers.hold()
+    lesson.get_by_role("button", name="That pair in the speed lab", exact=True).first.click()
+    expect(lesson.locator("#if-k input").first).to_have_value("5")
+    answers.let_go("open")
+    SPEED["sweep-prompt"].holds(lesson, wanted("opening", "")["prompt"])
+    for name, value in (("if-alpha", "0.81"), ("if-c", "0.6"), ("if-k", "5")):
+        SPEED[name].holds(lesson, value)
+    expect(lesson.locator("#speed-verdict")).to_contain_text("K = 5 gives")
