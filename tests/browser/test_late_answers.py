@@ -264,7 +264,7 @@ LATE = (
 )  # fmt: skip
 ONLY_TELL = {  # of all controls, they set the menu of recorded runs, or none at all
     "Handlers.run", "Handlers.branch", "Handlers.race", "Handlers.add_costs", "Handlers.time_plain_loop", "Handlers.open_trace",
-    "connect.<locals>.run_toy", "SpeedLab.explore", "HardwareLab.calculate",
+    "connect.<locals>.run_toy", "SpeedLab.moved", "HardwareLab.calculate",
 }  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def test_a_one_hot_law_leaves_nothing_to_chance() -> None:
     assert low == 0 and high == pytest.approx(np.sqrt(np.log(2000) / 2000))
 
 
-@pytest.mark.parametrize("trials", [0, -1, MOST_TRIALS + 1, 10.0, True, None])
+@pytest.mark.parametrize("trials", [0, -1, MOST_TRIALS + 1, 10.5, True, None])
 def test_a_number_of_trials_out_of_range_is_refused(trials: object) -> None:
     with pytest.raises(SpecVizError, match="number of trials"):
         check_trials(trials)

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -140,7 +141,8 @@ def test_an_async_generator_stays_one_and_is_closed_with_the_event() -> None:
         await events.aclose()
         return answer
 
-    direct, carried = asyncio.run(first())
+    with ThreadPoolExecutor(1) as thread:  # in this one, an event loop of the browser tests may be running
+        direct, carried = thread.submit(lambda: asyncio.run(first())).result()
     assert (direct, asked.name(carried), closed) == (SKIP, ("7", {"text": {"value": "WORDS"}}), [True])
 
 
