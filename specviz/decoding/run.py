@@ -48,7 +48,7 @@ class Run:
     """
 
     def __init__(self, pair: Pair, trace: Trace, rules: Rules, already: Sequence[int] = ()) -> None:
-        settings = trace.data["settings"]
+        settings, weights = trace.data["settings"], trace.data["weights"]
         self.trace = trace
         self._pair = pair
         sampling = Sampling(settings["temperature"], settings["top_k"], settings["top_p"])
@@ -60,6 +60,9 @@ class Run:
         self._target = pair.target.cursor()
         self._drafter = drafter_of(pair)
         self._stopped = self._finished = False
+        self._waits_count = all(  # a thread that waits for a GPU is at work
+            side is None or side["device"] == "cpu" for side in (weights["target"], weights["draft"])
+        )
         check_room(self._sequence, self._target.limit, self._drafter.limit, self._prompt_length)
         self._prefill()
 
@@ -95,7 +98,7 @@ class Run:
     @memory_errors(RAN_OUT)
     @torch.inference_mode()
     def _step(self) -> Step:
-        begin = time.perf_counter()
+        begin, own = time.perf_counter(), time.thread_time()
         steps = self.trace.data["steps"]
         number = len(steps) + 1
         allowed, limits = self._draft_length()
@@ -110,7 +113,7 @@ class Run:
         drafted = len(verdict.proposal.draws)
         outcome = recording.record(verdict, number, _reason(self._k, drafted, limits), self._terms.rules)
         self._sequence += verdict.emitted
-        steps.append(self._accounted(outcome, verdict, begin))
+        steps.append(self._accounted(outcome, verdict, begin, own))
         return steps[-1]
 
     def _draft_length(self) -> tuple[int, dict[KReason, int]]:
@@ -123,8 +126,11 @@ class Run:
         }
         return max(0, min(self._k, *limits.values())), limits
 
-    def _accounted(self, outcome: Outcome, verdict: Verdict, begin: float) -> Step:
-        """Return a step with its totals and times, and add to the trace what it added to the text."""
+    def _accounted(self, outcome: Outcome, verdict: Verdict, begin: float, own: float) -> Step:
+        """Return a step with its totals and times, and add to the trace what it added to the text.
+
+        `begin` and `own` are what the clock and this thread's own CPU time were when it began, in seconds.
+        """
         data = self.trace.data
         before = data["steps"][-1]["totals"] if data["steps"] else NOTHING_YET
         totals: Totals = {
@@ -146,6 +152,8 @@ class Run:
             "rest": recording.figures(max(0.0, whole - draft - verify)),
             "step": recording.figures(whole),
         }
+        if self._waits_count:
+            ms["waited"] = recording.figures(max(0.0, whole - (time.thread_time() - own) * 1e3))
         return {**outcome, "totals": totals, "ms": ms}
 
     def _why_stop(self) -> Stop | None:

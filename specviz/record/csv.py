@@ -20,6 +20,7 @@ from specviz.record.shape import (
     FinalKind,
     RunSettings,
     Step,
+    StepMs,
     TraceData,
     Weights,
     known,
@@ -71,12 +72,19 @@ COLUMNS = (
     "tokens_per_pass",
     "speedup_modelled",
     "speedup_measured",
+    "waited_ms",
+    "speedup_modelled_low",
+    "speedup_modelled_high",
+    "speedup_measured_low",
+    "speedup_measured_high",
+    "speedup_doubt",
 )
+BEFORE_SPREADS = COLUMNS[: COLUMNS.index("waited_ms")]  # files that were made before timings had spreads
 
 
 def csv_rows(data: TraceData) -> Iterator[dict[str, Any]]:
     """Yield a trace's CSV rows in order of step and position; what does not exist is left out."""
-    constant = _csv_settings(data)
+    constant = _csv_settings(data) | _csv_spreads(data)
     index = 0
     for step, figures in zip(data["steps"], metrics.speedups(data), strict=True):
         shared = (
@@ -115,6 +123,17 @@ def _csv_settings(data: TraceData) -> dict[str, Any]:
     }
 
 
+def _csv_spreads(data: TraceData) -> dict[str, Any]:
+    """Return how well the whole run's speedups are known, with why nothing may be concluded from either."""
+    figures = metrics.summary(data)
+    bounds = {name: figures[name] for name in COLUMNS if name.endswith(("_low", "_high"))}
+    doubts = [figures[f"speedup_{kind}_doubt"] for kind in ("measured", "modelled")]
+    return {
+        **{name: value for name, value in bounds.items() if value is not None},
+        "speedup_doubt": next(filter(None, doubts), ""),
+    }
+
+
 def _csv_step(step: Step) -> dict[str, Any]:
     return {
         "step": step["step"],
@@ -122,6 +141,7 @@ def _csv_step(step: Step) -> dict[str, Any]:
         "draft_ms": step["ms"]["draft"],
         "verify_ms": step["ms"]["verify"],
         "step_ms": step["ms"]["step"],
+        **({"waited_ms": step["ms"]["waited"]} if "waited" in step["ms"] else {}),
         "tokens_total": step["totals"]["tokens"],
         "target_passes_total": step["totals"]["target_passes"],
         "draft_passes_total": step["totals"]["draft_passes"],
@@ -186,7 +206,7 @@ def from_csv_text(text: str) -> TraceData:
     """Return a trace's data from its CSV text, without intervals and rows; raises SpecVizError where it is none."""
     rows = list(csv.DictReader(io.StringIO(text), strict=False))
     header = (text.splitlines() or [""])[0]
-    if header.split(",") != list(COLUMNS):
+    if header.split(",") not in (list(COLUMNS), list(BEFORE_SPREADS)):
         raise SpecVizError("This is not a SpecViz trace: the CSV's columns are not those of a trace.")
     if not rows:
         raise SpecVizError("The CSV holds no step of a run: there is nothing to show.")
@@ -257,6 +277,14 @@ def _step_from_csv(rows: list[dict[str, str]]) -> Step:
     if len(drafts) != int(first["drafted"]) or len(drafts) + len(finals) != len(rows) or len(finals) > 1:
         raise ValueError("cells are missing")
     draft, verify, whole = (float(first[name]) for name in ("draft_ms", "verify_ms", "step_ms"))
+    ms: StepMs = {
+        "draft": draft,
+        "verify": verify,
+        "rest": max(0.0, whole - draft - verify),
+        "step": whole,
+    }
+    if first.get("waited_ms"):
+        ms["waited"] = float(first["waited_ms"])
     return {
         "step": int(first["step"]),
         "k": len(drafts),
@@ -264,7 +292,7 @@ def _step_from_csv(rows: list[dict[str, str]]) -> Step:
         "drafts": drafts,
         "final": finals[0] if finals else None,
         "extra": None,
-        "ms": {"draft": draft, "verify": verify, "rest": max(0.0, whole - draft - verify), "step": whole},
+        "ms": ms,
         "totals": {
             "tokens": int(first["tokens_total"]),
             "target_passes": int(first["target_passes_total"]),

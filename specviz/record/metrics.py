@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from specviz.record import doubts
 from specviz.record.shape import Baseline, FinalKind, Step, TraceData, known
 from specviz.theory import expected_tokens
+from specviz.timing import Spread, quotient, total
 
 SHORTEST_MEASURED = 8
 EXAMINED = ("accepted", "rejected")
@@ -24,7 +26,8 @@ def summary(data: TraceData) -> dict[str, Any]:
     overlap_mean: mean of sum(min(p, q)) over examined positions, the estimate of alpha with the least variance.
     tokens_per_pass: emitted tokens / target passes. expected_tokens_per_pass: (1 - alpha^(K+1)) / (1 - alpha),
     Leviathan et al., equation (1), with alpha = acceptance_examined.
-    speedup_modelled, speedup_measured: see `speedups`. speedup_ideal: see `ideal_speedup`.
+    speedup_modelled, speedup_measured: see `speedups`. speedup_ideal: see `ideal_speedup`. `..._low` and `..._high`
+    bound them, `..._doubt` says in words why nothing may be concluded from one, see `judged`.
     """
     steps = data["steps"]
     drafts = [draft for step in steps for draft in step["drafts"]]
@@ -49,6 +52,7 @@ def summary(data: TraceData) -> dict[str, Any]:
         "tokens_per_pass": _ratio(totals["tokens"], totals["target_passes"]),
         "expected_tokens_per_pass": None if alpha is None else expected_tokens(alpha, data["settings"]["k"]),
         **last,
+        **judged(data, last["speedup_modelled"], last["speedup_measured"]),
         "speedup_ideal": ideal_speedup(data),
     }
 
@@ -96,6 +100,58 @@ def speedups(data: TraceData) -> list[dict[str, float | None]]:
             }
         )
     return figures
+
+
+def judged(data: TraceData, modelled: float | None, measured: float | None) -> dict[str, Any]:
+    """Return the bounds of a run's two speedups, and why either is in doubt; None where there is no such figure or no reason.
+
+    speedup_modelled_low, _high: as far as the spreads of the costs carry, added as squares. speedup_measured_low, _high: of
+    the rounds in which both loops ran, None where they ran once. See `doubts` for the reasons.
+    """
+    shown: dict[str, Any] = dict.fromkeys(
+        f"speedup_{kind}_{what}" for kind in ("modelled", "measured") for what in ("low", "high", "doubt")
+    )
+    modelled_spread = modelled_bounds(data) if modelled is not None else None
+    measured_spread = _measured_bounds(data, measured) if measured is not None else None
+    doubt_modelled = doubts.doubt_of_costs(known(data["costs"])) if modelled is not None else None
+    doubt_measured = None
+    if measured is not None:
+        doubt_measured = doubts.doubt_of_measured(data, measured, _tokens_per_pass(data["steps"]))
+    if modelled_spread and measured_spread and not doubt_modelled and not doubt_measured:
+        doubt_modelled = doubt_measured = doubts.doubt_of_both(modelled_spread, measured_spread)
+    for kind, bounds, doubt in (
+        ("modelled", modelled_spread, doubt_modelled),
+        ("measured", measured_spread, doubt_measured),
+    ):
+        if bounds:
+            shown |= {f"speedup_{kind}_low": bounds.low, f"speedup_{kind}_high": bounds.high}
+        shown[f"speedup_{kind}_doubt"] = doubt
+    return shown
+
+
+def modelled_bounds(data: TraceData) -> Spread | None:
+    """Return a run's modelled speedup with its bounds; None without steps, or where the costs were kept without theirs."""
+    costs, steps = data["costs"], data["steps"]
+    if not costs or not steps or "timing" not in costs or not costs["target_ms"][0]:
+        return None
+    passes = [doubts.target_spread(costs, step["k"] + 1) for step in steps]
+    mean = Spread(*(sum(each) / len(steps) for each in zip(*passes, strict=True)))
+    drafts = sum(step["k"] for step in steps) / len(steps)
+    step_ms = total([(1, mean), (drafts, doubts.draft_spread(costs)), (1, doubts.rest_spread(costs))])
+    gain = quotient(doubts.target_spread(costs, 1), step_ms)
+    return Spread(*(each * _tokens_per_pass(steps) for each in gain))
+
+
+def _tokens_per_pass(steps: Sequence[Step]) -> float:
+    totals = steps[-1]["totals"]
+    return totals["tokens"] / totals["target_passes"]
+
+
+def _measured_bounds(data: TraceData, measured: float) -> Spread | None:
+    timing = doubts.race_timing(data)
+    if not timing:
+        return None
+    return Spread(measured, min(measured, timing["low"]), max(measured, timing["high"]))
 
 
 def ideal_speedup(data: TraceData) -> float | None:

@@ -109,20 +109,55 @@ class PrefillMs(TypedDict):
     draft: float | None
 
 
+class CostsTiming(TypedDict):
+    """How well a pair's costs are known: the bounds, in milliseconds, between which the middle of each figure's rounds lay."""
+
+    rounds: int
+    target_low: list[float]  # of a pass over R rows, as target_ms has them
+    target_high: list[float]
+    draft_low: float
+    draft_high: float
+    rest_low: float
+    rest_high: float
+    waited: float  # share of the time in which the computing waited for a core
+    disturbed: str | None  # why nothing may be concluded from them, in words
+
+
 class Costs(TypedDict):
-    """Milliseconds measured for a loaded pair: a target pass over R = 1 ... K's limit + 1 rows, one draft forward, the rest."""
+    """Milliseconds measured for a loaded pair: a target pass over R = 1 ... K's limit + 1 rows, one draft forward, the rest.
+
+    Medians of `timing`'s rounds; a trace that was made before those were kept has none.
+    """
 
     target_ms: list[float]
     draft_ms: float
     rest_ms: float
+    timing: NotRequired[CostsTiming]
+
+
+class RaceTiming(TypedDict):
+    """How well a measured speedup is known: both loops ran in turns, `rounds` times, and each round gives a ratio.
+
+    The middle of the ratios (plain milliseconds a token / speculative ones) lay between low and high.
+    """
+
+    rounds: int
+    low: float
+    high: float
+    waited: float  # share of the time in which the computing waited for a core
+    disturbed: str | None  # why nothing may be concluded from it, in words
 
 
 class Baseline(TypedDict):
-    """What the plain loop did with the same settings: its tokens and its milliseconds without the prefill."""
+    """What the plain loop did with the same settings: its tokens and its milliseconds without the prefill.
+
+    With `timing`, these milliseconds and those of the trace's steps are of the same rounds, the median of each pass.
+    """
 
     tokens: int
     ms: float
     token_ids: list[int]
+    timing: NotRequired[RaceTiming]
 
 
 # --- a step -----------------------------------------------------------------------------------------------------------
@@ -214,12 +249,16 @@ class FinalCell(Drawn):
 
 
 class StepMs(TypedDict):
-    """A step's milliseconds of wall-clock: the draft's forwards, the target's pass, all else, and the whole."""
+    """A step's milliseconds of wall-clock: the draft's forwards, the target's pass, all else, and the whole.
+
+    `waited` of the whole, the thread that computes had no core, or waited for another thread: near 0 on a quiet machine.
+    """
 
     draft: float
     verify: float
     rest: float
     step: float
+    waited: NotRequired[float]  # on a CPU; elsewhere waiting is how the thread works
 
 
 class Totals(TypedDict):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from specviz.record.shape import DraftCell, FinalCell, Step, finals_of
 from specviz.record.trace import Trace
@@ -74,7 +75,17 @@ def summary(trace: Trace) -> Iterator[str]:
         f"{_figure(figures['acceptance_drafted'])} of {figures['drafted']} drafted, "
         f"mean overlap Σ min(p, q) {_figure(figures['overlap_mean'])}"
     )
-    yield f"speedup modelled {_figure(figures['speedup_modelled'], '×')}, measured {_figure(figures['speedup_measured'], '×')}"
+    yield f"speedup modelled {_speedup(figures, 'modelled')}, measured {_speedup(figures, 'measured')}"
+    for doubt in dict.fromkeys(figures[f"speedup_{kind}_doubt"] for kind in ("modelled", "measured")):
+        if doubt:
+            yield f"in doubt: {doubt}"
+
+
+def _speedup(figures: Mapping[str, Any], kind: str) -> str:
+    """Return a speedup with its bounds, where there are some."""
+    value, low, high = (figures[f"speedup_{kind}{what}"] for what in ("", "_low", "_high"))
+    bounds = "" if low is None else f" ({low:.3f} to {high:.3f})"
+    return f"{_figure(value, '×')}{bounds}"
 
 
 def _figure(value: float | None, unit: str = "") -> str:

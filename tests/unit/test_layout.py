@@ -17,6 +17,7 @@ FLOORS = (
     ("record", "models"),
     ("bundle",),
     ("theory",),
+    ("timing",),
     ("bounds",),
     ("errors",),
 )

@@ -32,9 +32,10 @@ from specviz.record import shape
 from specviz.record.check import _shape as shape_in_pydantic
 from specviz.record.check import checked
 from specviz.record.csv import COLUMNS
+from tests.unit.test_doubts import costs, with_race
 
 ROOT = Path(__file__).resolve().parents[2]
-COSTS = {"target_ms": [1.0] * 17, "draft_ms": 0.5, "rest_ms": 0.1}
+COSTS = costs([1.0] * 17)
 NAN, INFINITY = math.nan, math.inf
 WRONG = {
     int: (None, True, 1.5, NAN, "1", [], {}),
@@ -55,6 +56,7 @@ def text():
         pair, "1 15 42", k=4, max_new_tokens=30, sampling=sampling, seed=3, overrides={(2, 1, "accept"): 0.99},
         costs=COSTS, baseline=autoregress(pair.target, "1 15 42", max_new_tokens=8, sampling=sampling),
     )  # fmt: skip
+    trace.data["baseline"]["timing"] = with_race(trace.data, 1.2)["baseline"]["timing"]
     steps = trace.data["steps"]
     bonus = next(step["final"] for step in steps if step["final"]["kind"] == "bonus")
     next(step for step in steps if step["drafts"][0]["state"] == "rejected")["extra"] = bonus
@@ -209,6 +211,9 @@ def test_no_wrong_value_is_taken_for_a_right_one(data):
 def test_no_field_may_be_missing_but_those_that_need_not_be_there(data):
     may_be_missing = {
         ("SideWeights", "cache"),
+        ("StepMs", "waited"),
+        ("Costs", "timing"),
+        ("Baseline", "timing"),
         *(("DraftRow", name) for name in get_type_hints(shape.ExaminedColumns)),
     }
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from specviz.bounds import MAX_K
 from specviz.models.pairs import Pair
-from specviz.speed.costs import ROUNDS, Reader
+from specviz.speed.costs import Reader
 from specviz.theory import expected_tokens
+
+ROUNDS = 5
 
 
 @dataclass(frozen=True)
