@@ -15,6 +15,7 @@ from specviz.errors import SpecVizError
 from specviz.exactness.replay import replay
 from specviz.models.pairs import Pair, load_pair, with_draft
 from specviz.record.trace import Trace
+from specviz.speed.contest import race
 from specviz.speed.costs import measure_costs
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ __all__ = [
     "decode",
     "load_pair",
     "measure_costs",
+    "race",
     "replay",
     "resume",
     "start",

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from specviz import Sampling, autoregress, decode, measure_costs, replay
+from specviz import Sampling, decode, measure_costs, race, replay
 from specviz.bounds import MAX_K, MAX_TEMPERATURE, SEED_LIMIT
 from specviz.decoding.options import DEFAULT_K, DEFAULT_SEED, DEFAULT_TOKENS
 from specviz.errors import SpecVizError
@@ -179,16 +179,17 @@ def _decode(arguments: argparse.Namespace) -> int:
         check_writable(path)
     sampling = Sampling(arguments.temperature, arguments.top_k, arguments.top_p)
     pair = _load(arguments)
-    options = {"sampling": sampling, "seed": arguments.seed, "chat": arguments.chat}
-    options |= {"max_new_tokens": arguments.max_new_tokens}
-    trace = decode(
+    run = race if arguments.baseline else decode
+    trace = run(
         pair,
         arguments.prompt,
         k=arguments.k,
         label=arguments.label,
+        sampling=sampling,
+        seed=arguments.seed,
+        chat=arguments.chat,
+        max_new_tokens=arguments.max_new_tokens,
         costs=measure_costs(pair) if arguments.costs else None,
-        baseline=autoregress(pair.target, arguments.prompt, **options) if arguments.baseline else None,
-        **options,
     )
     for text in (*grid(trace), "", trace.text, "", *summary(trace)):
         print(text)

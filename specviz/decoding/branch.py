@@ -26,13 +26,15 @@ def resume(pair: Pair, trace: Trace, *, step: int, position: int, purpose: str, 
 
 
 def start_branch(pair: Pair, trace: Trace, *, step: int, position: int, purpose: str, u: float) -> Run:
-    """Prepare what `resume` runs, to be iterated step by step."""
+    """Prepare what `resume` runs, to be iterated step by step.
+
+    The branch has neither the trace's costs nor its plain loop: they were timed at another moment than the steps to come.
+    """
     data = trace.data
     _check_branch(pair, trace, step, position, purpose)
     settings = data["settings"]
     overrides = overrides_of(settings) | {(step, position, purpose): u}
     kept = data["steps"][: step - 1]
-    same_machine = data["machine"] == pair.machine()  # another one's timings say nothing of the steps to come
     emitted = kept[-1]["totals"]["tokens"] if kept else 0
     branch = Trace(
         new_record(
@@ -43,8 +45,6 @@ def start_branch(pair: Pair, trace: Trace, *, step: int, position: int, purpose:
             weights=data["weights"],
             machine=pair.machine(),
             prompt=data["prompt"],
-            costs=data["costs"] if same_machine else None,
-            baseline=data["baseline"] if same_machine else None,
         )
     )
     branch.data["steps"] = list(kept)

@@ -14,7 +14,7 @@ from specviz.models import catalogue
 from specviz.models.toy import DEFAULT_AGREEMENT, agreement_of
 from specviz.page.choices import draft_choices
 from specviz.page.controls import CHAT, NAMES, bounds_of
-from specviz.record.shape import RunSettings
+from specviz.record.shape import RunSettings, overrides_of
 
 MAX_PROMPT_CHARACTERS = 8000
 
@@ -79,8 +79,10 @@ def read_settings(*values: object) -> Settings:
 
 
 def options_of(given: RunSettings) -> RunOptions:
-    """Return the options that a trace's settings name, for the plain loop."""
+    """Return the options that a trace's settings name, so that the same run can be made again."""
     return RunOptions(
+        k=given["k"],
+        overrides=overrides_of(given),
         sampling=Sampling(given["temperature"], given["top_k"], given["top_p"]),
         max_new_tokens=given["max_new_tokens"],
         seed=given["seed"],

@@ -26,6 +26,7 @@ from specviz.page.controls import NAMES
 from specviz.page.server.shelf import POLL_S, TOY
 
 MODEL = "model"
+LIVE_EVERY_S = 0.15  # between two messages of a run that goes on
 MOST_WAITING = 64  # visitors whose runs wait for each other, or for the same run
 # "computing" is the player once more, told a fact beside the run: see `assets/player/state/bridge.js`.
 OUTPUTS = (

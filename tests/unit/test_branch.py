@@ -192,13 +192,25 @@ def test_a_branch_from_other_weights_says_what_differs(own, page):
     )
 
 
-def test_another_machines_timings_are_not_compared_with_a_branch(own, page):
+def test_what_was_timed_at_another_moment_is_not_compared_with_a_branch(own, page):
     own.data["baseline"] = autoregress(load_pair("toy").target, PROMPT, max_new_tokens=24)
+    own.data["costs"] = {"target_ms": [1.0] * 17, "draft_ms": 0.5, "rest_ms": 0.1}
     own.name_tokens(load_pair("toy").target.pieces)
-    here = told(page.branch(VISITOR, event(asked(own)), None))[-1]["trace"]
-    assert here.data["baseline"] == own.data["baseline"]
-    own.data["machine"] = "another one"
-    assert told(page.branch(VISITOR, event(asked(own)), None))[-1]["trace"].data["baseline"] is None
+    branch = told(page.branch(VISITOR, event(asked(own)), None))[-1]["trace"].data
+    assert (branch["baseline"], branch["costs"]) == (None, None)
+
+
+def test_a_branchs_plain_loop_is_timed_with_the_branch(own, page, monkeypatch):
+    branch = told(page.branch(VISITOR, event(asked(own)), None))[-1]["trace"]
+    timed = told(page.time_plain_loop(VISITOR, branch))[-1]["trace"].data
+    assert timed["token_ids"] == branch.token_ids
+    assert timed["baseline"]["timing"]["rounds"] >= 3
+    plain = autoregress(load_pair("toy").target, PROMPT, max_new_tokens=24, sampling=Sampling(0.8), seed=7)
+    assert (
+        timed["baseline"]["token_ids"] == plain["token_ids"]
+    )  # the branch's number is of no step of its own
+    other = Trace({**branch.data, "token_ids": [*branch.token_ids[:-1], 1]})
+    assert "comes to another text" in lines(told(page.time_plain_loop(VISITOR, other)))[-1]
 
 
 @pytest.mark.parametrize("data", [None, [], "x", 7, {}, {"pair": "toy"}])
@@ -228,8 +240,11 @@ def test_a_race_runs_both_loops_with_the_same_settings(page):
     assert len(race["ms"]) == 24 and race["stopped"] is False
     assert all(a < b for a, b in zip(race["ms"], race["ms"][1:], strict=False))
     assert race["ms"][-1] == pytest.approx(trace["baseline"]["ms"], rel=1e-3)
+    assert trace["baseline"]["timing"]["rounds"] >= 3
     assert any("speculative loop first" in line for line in lines(shown))
-    assert any("now the plain loop" in line for line in lines(shown))
+    for number in (1, 2, 3):
+        assert any(f"round {number} of at least 3, the plain loop: " in line for line in lines(shown))
+    assert any("round 2 of at least 3, the speculative loop: " in line for line in lines(shown))
 
 
 def stopped_at(page, words):
@@ -251,13 +266,25 @@ def test_a_race_stopped_in_the_speculative_loop_keeps_it_and_says_so(page):
     assert "stopped before the plain loop's turn" in lines(shown)[-1]
 
 
-def test_a_race_stopped_in_the_plain_loop_keeps_both_and_says_so(page):
-    shown = stopped_at(page, "now the plain loop: 5 of")
+def test_a_race_stopped_in_the_plain_loop_keeps_both_and_says_so(page, monkeypatch):
+    monkeypatch.setattr("specviz.page.step.rounds.LIVE_EVERY_S", 0.0)
+    shown = stopped_at(page, "round 1 of at least 3, the plain loop: 5 of")
     message = last_message(shown)
     assert len(message["trace"]["token_ids"]) == 24
     assert message["trace"]["baseline"]["tokens"] == len(message["race"]["ms"]) == 5
     assert message["race"]["stopped"] is True
     assert "stopped" in lines(shown)[-1]
+
+
+def test_a_race_stopped_in_a_later_round_keeps_the_whole_ones(page, monkeypatch):
+    monkeypatch.setattr("specviz.page.step.rounds.LIVE_EVERY_S", 0.0)
+    message = last_message(stopped_at(page, "round 2 of at least 3, the speculative loop: "))
+    trace = message["trace"]
+    assert trace["stop"] == "length"
+    assert trace["baseline"]["timing"]["rounds"] == 1
+    assert len(message["race"]["ms"]) == trace["baseline"]["tokens"] == 24
+    assert message["race"]["stopped"] is False
+    assert "only 1 of 3 rounds were run" in message["figures"]["speedup_measured_doubt"]
 
 
 def test_the_plain_loops_times_leave_out_what_happened_between_its_tokens(monkeypatch):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 import weakref
+from threading import Event
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ import torch
 from specviz import Pair
 from specviz.errors import OutOfMemory, SpecVizError
 from specviz.models.loaded import wrap
+from specviz.models.toy import toy_model
 from specviz.page import api
 from specviz.page.controls import NAMES
 from specviz.page.exactness.greedy import greedy
@@ -166,7 +168,8 @@ def measure(pair):
     begun.set()
     for _ in range(2000):
         torch.ones(200, 200) @ torch.ones(200, 200)
-shelf.IDLE_S, shelf.measure_costs = 0.0, measure
+        yield 0.5
+shelf.IDLE_S, shelf.measure_in_rounds = 0.0, measure
 shelf.load_pair = lambda name, **_: Pair(name, toy_model(0.9), None, "lookup")
 shelf.Shelf().load("smollm2-135m").done.wait()
 begun.wait()
@@ -178,3 +181,31 @@ def test_a_process_that_ends_while_a_pair_is_measured_ends_well():
         [sys.executable, "-c", ENDS_WHILE_MEASURING], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_who_waits_for_a_run_comes_before_the_timing_of_a_pair(monkeypatch):
+    """The timing gives way, is made again when nobody wants the model, and is known to be under way all the time."""
+    begun, told, costs = Event(), [], {"target_ms": [1.0] * 17, "draft_ms": 0.5, "rest_ms": 0.1}
+
+    def measure(pair):
+        told.append("begun")
+        while not (begun.is_set() and len(told) > 1):  # the first one goes on until it is told to give way
+            begun.set()
+            yield 0.5
+        return costs
+
+    monkeypatch.setattr(shelf, "IDLE_S", 0.0)
+    monkeypatch.setattr(shelf, "POLL_S", 0.01)
+    monkeypatch.setattr(shelf, "measure_in_rounds", measure)
+    monkeypatch.setattr(shelf, "load_pair", lambda name, **_: Pair(name, toy_model(0.9), None, "lookup"))
+    held = Shelf()
+    held.load(NAME).done.wait()
+    assert begun.wait(10)
+    pair = held.load(NAME).pair
+    with held.turn(NAME):
+        assert held.is_measuring(pair.name, pair.draft_name)
+        assert held.costs(pair.name, pair.draft_name) is None
+    while held.is_measuring(pair.name, pair.draft_name):
+        Event().wait(0.01)
+    assert held.costs(pair.name, pair.draft_name) == costs
+    assert told == ["begun", "begun"]

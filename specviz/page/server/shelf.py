@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from threading import Event, Lock, Thread, main_thread
 from typing import TypeVar
 
-from specviz import Pair, load_pair, measure_costs, with_draft
+from specviz import Pair, load_pair, with_draft
 from specviz.bounds import MOST_ROWS
 from specviz.errors import OutOfMemory, SpecVizError
 from specviz.models import catalogue
 from specviz.models.devices import release_memory
 from specviz.page.server import zero
 from specviz.record.shape import Costs
+from specviz.speed.costs import measure_in_rounds
 
 POLL_S = 0.2
 IDLE_S = 5.0
@@ -224,27 +225,54 @@ class Shelf:
             if pair.name == TOY or zero.is_lent(pair) or key in self._costs or key in self._measuring:
                 return
             self._measuring.add(key)
-        while not self._idle() or not self._turn.acquire(timeout=POLL_S):
-            if not self._holds(pair) or not main_thread().is_alive():
-                self._measuring.discard(key)
-                return
-            time.sleep(POLL_S)
         try:
-            if key not in self._costs:
-                self._costs[key] = measure_costs(pair)
+            while self._waits_for_peace(pair) and not self._is_measured(pair):
+                pass
+        finally:
+            self._measuring.discard(key)
+
+    def _waits_for_peace(self, pair: Pair) -> bool:
+        """Take the turn when nobody has wanted a model for a while; return False where the pair was let go meanwhile."""
+        while self._holds(pair) and main_thread().is_alive():
+            if self._idle() and self._turn.acquire(timeout=POLL_S):
+                return True
+            time.sleep(POLL_S)
+        return False
+
+    def _is_measured(self, pair: Pair) -> bool:
+        """Measure a pair in the turn that was taken; return False where somebody came who waits for a run.
+
+        That run comes first, and it would disturb the timings.
+        """
+        try:
+            if (pair.name, pair.draft_name) not in self._costs:
+                for _ in self._measured(pair):
+                    if self._line or not main_thread().is_alive():
+                        return False
         except SpecVizError:
             log.exception("the timings of %s could not be measured", pair.name)
         finally:
-            self._measuring.discard(key)
             self._turn.release()
+        return True
 
-    def lines_until_measured(self, pair: Pair) -> Iterator[str]:
-        """Yield what is going on until a pair's costs have been measured, now, whether they had been or not."""
-        yield from self.lines_until_free(pair.name)
+    def _measured(self, pair: Pair) -> Iterator[float]:
+        """Measure a pair's costs and keep them; yield after every forward which share of it is done."""
+        self._costs[pair.name, pair.draft_name] = yield from measure_in_rounds(pair)
+
+    def lines_until_measured(self, pair: Pair) -> Iterator[tuple[str, float | None]]:
+        """Yield what is going on, and which share of it is done, until a pair's costs have been measured anew."""
+        for line in self.lines_until_free(pair.name):
+            yield line, None
+        told = 0.0
         try:
-            yield f"Measuring: a target pass over 1 to {MOST_ROWS} rows, a draft forward, a step's rest. A few seconds."
             with self.unloading(pair.name):
-                self._costs[pair.name, pair.draft_name] = measure_costs(pair)
+                for share in self._measured(pair):
+                    if time.monotonic() - told >= POLL_S:
+                        told = time.monotonic()
+                        yield (
+                            f"Measuring: a target pass over 1 to {MOST_ROWS} rows, a draft forward, a step's rest.",
+                            share,
+                        )
         finally:
             self.free(pair.name)
 

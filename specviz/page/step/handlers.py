@@ -24,11 +24,9 @@ import gradio as gr
 
 from specviz import Pair, Trace
 from specviz.decoding.options import RunOptions
-from specviz.decoding.plain import PlainRun
 from specviz.decoding.run import Run
 from specviz.errors import SpecVizError
 from specviz.models.catalogue import DEFAULT_PAIR
-from specviz.models.toy import DEFAULT_AGREEMENT
 from specviz.page import messages
 from specviz.page.choices import draft_choices, examples_of
 from specviz.page.controls import NAMES
@@ -36,13 +34,15 @@ from specviz.page.gallery import Recorded, entry_of, open_recorded
 from specviz.page.link import locked_in, values_in, values_of
 from specviz.page.server.runs import Runs, key_of
 from specviz.page.server.shelf import POLL_S, TOY, Shelf
-from specviz.page.server.zero import LentPlainRun, LentRun, begin, begin_plain, start_branch
+from specviz.page.server.zero import LentRun, begin, start_branch
 from specviz.page.settings import Settings, agreement_in, options_of, read_settings
 from specviz.page.step.branch import Change, check_ids, loaded, read_branch
 from specviz.page.step.charts import speed_figure
 from specviz.page.step.files import read_trace
+from specviz.page.step.rounds import AnyRun, Rounds
 from specviz.page.step.share import export, refused
 from specviz.page.updates import (
+    LIVE_EVERY_S,
     OUTPUTS,
     Update,
     Waiting,
@@ -55,10 +55,9 @@ from specviz.page.updates import (
     working,
     written,
 )
-from specviz.record.shape import Baseline, known
+from specviz.record.shape import Step, TraceData, known
 
 MADE_BEFORE = "It was made before with these settings, and kept."
-LIVE_EVERY_S = 0.15
 
 
 class Handlers:
@@ -67,7 +66,7 @@ class Handlers:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
         self.runs = Runs()
-        self._running: dict[str, Run | LentRun | PlainRun | LentPlainRun] = {}
+        self._running: dict[str, AnyRun] = {}
         self._shown: dict[str, str] = {}
         self._own: dict[str, str] = {}  # the key of the run that each visitor has made, and not found here
         self._stopped: set[str] = set()
@@ -144,23 +143,32 @@ class Handlers:
     def _with_costs(self, settings: Settings, pair: Pair) -> RunOptions:
         return replace(settings.options, costs=self.shelf.costs(pair.name, pair.draft_name))
 
-    def _follow(self, visitor: str, run: Run | LentRun, what: str = "") -> Iterator[Update]:
-        """Compute a run while this visitor lets it; `what` says which run it is, for the status line."""
-        self._running[visitor] = run
+    def _follow(
+        self, visitor: str, run: Run | LentRun, what: str = "", steps: Iterator[Step] | None = None
+    ) -> Iterator[Update]:
+        """Compute a run while this visitor lets it; `what` says which run it is, for the status line.
+
+        `steps` are the run's own, where somebody looks at them on their way.
+        """
+        self._runs(visitor, run)
         self._shown[visitor] = run.trace.data["run_id"]
-        if visitor in self._stopped:
-            run.stop()
         try:
-            yield from self._watch(run, what)
+            yield from self._watch(run, what, steps)
         except SpecVizError:
             if run.trace.data["steps"]:
                 yield self._whole(run.trace, "")
             raise
 
-    def _watch(self, run: Run | LentRun, what: str) -> Iterator[Update]:
+    def _runs(self, visitor: str, run: AnyRun) -> None:
+        """Know what is computed for a visitor, so that Stop ends it: at once where it was pressed before."""
+        self._running[visitor] = run
+        if visitor in self._stopped:
+            run.stop()
+
+    def _watch(self, run: Run | LentRun, what: str, steps: Iterator[Step] | None = None) -> Iterator[Update]:
         asked = run.trace.data["settings"]["max_new_tokens"]
         sent, last = 0, time.monotonic()
-        for _ in run:
+        for _ in steps or run:
             if time.monotonic() - last < LIVE_EVERY_S:
                 continue
             line = written(what, run.trace.data["steps"][-1]["totals"]["tokens"], asked)
@@ -195,10 +203,10 @@ class Handlers:
         check_ids(parent, pair.target.vocab)
         run = start_branch(pair, parent, **change._asdict())
         yield from self._follow(visitor, run, "branch: ")
-        yield self._whole(run.trace, f"Branch: {self._summary(run.trace)}")
+        yield self._whole(self._timed(run.trace.data, pair), f"Branch: {self._summary(run.trace)}")
 
     def race(self, request: gr.Request, *values: Any) -> Iterator[Update]:
-        """Run both loops with the settings `values`, one after the other, and show them with their times."""
+        """Run both loops with the settings `values` in turns until their ratio is known, and show them with their times."""
         visitor = str(request.session_hash)
         yield from refusing(self.shelf.claimed(visitor, "A race", self._race(visitor, values)))
 
@@ -207,47 +215,45 @@ class Handlers:
         yield self._ready(visitor)
         if not (yield from self._waited(visitor, self.shelf.lines_until_loaded(settings.pair))):
             return
-        both = self._run_both(
-            visitor, settings, self.shelf.pair(settings.pair, settings.draft, settings.agreement)
-        )
+        pair = self.shelf.pair(settings.pair, settings.draft, settings.agreement)
+        both = self._run_both(visitor, settings, pair)
+        del pair  # as in `_run`
         yield from self._in_turn(visitor, settings.pair, both)
 
     def _run_both(self, visitor: str, settings: Settings, pair: Pair) -> Iterator[Update]:
-        run = begin(pair, settings.prompt, self._with_costs(settings, pair))
-        yield from self._follow(visitor, run, "race, speculative loop first: ")
-        plain = begin_plain(pair, settings.prompt, settings.options)
-        self._running[visitor] = plain
-        if visitor in self._stopped:
-            plain.stop()
+        rounds = self._rounds(visitor, pair, settings.prompt, self._with_costs(settings, pair))
+        run = rounds.begin()
+        yield from self._follow(visitor, run, "race, the speculative loop first: ", rounds.steps(run))
+        yield from self._raced(visitor, pair, rounds, rounds.after(run.trace), run.trace)
+
+    def _rounds(self, visitor: str, pair: Pair, prompt: str, options: RunOptions) -> Rounds:
+        return Rounds(
+            pair, prompt, options, lambda run: self._runs(visitor, run), lambda: visitor in self._stopped
+        )
+
+    def _raced(
+        self, visitor: str, pair: Pair, rounds: Rounds, going: Iterator[Update], shown: Trace
+    ) -> Iterator[Update]:
+        """Pass on a race that is `going`, and show the run with what its rounds gave."""
         try:
-            yield from self._watch_plain(plain, settings.options.max_new_tokens)
+            yield from going
         except SpecVizError:
-            yield self._whole(run.trace, "")
+            yield self._whole(shown, "")
             raise
-        if not plain.token_ids:
+        if not rounds.has_plain:
             yield self._whole(
-                run.trace, "The race was stopped before the plain loop's turn: this is what was run."
+                shown, "The race was stopped before the plain loop's turn: this is what was run."
             )
             return
-        timed = self._timed(run.trace, pair, plain.baseline)
-        stopped = "The plain loop was stopped: this is what was run. " if visitor in self._stopped else ""
-        yield self._whole(
-            timed, f"{stopped}{self._plain_words(timed)}", race={"ms": plain.ms, "stopped": bool(stopped)}
-        )
+        timed = self._timed(rounds.timed(shown), pair)
+        stopped = "The race was stopped: this is what was run. " if visitor in self._stopped else ""
+        race: messages.Race = {"ms": rounds.plain_ms(), "stopped": not rounds.is_whole}
+        yield self._whole(timed, f"{stopped}{self._plain_words(timed)}", race=race)
 
-    def _watch_plain(self, plain: PlainRun | LentPlainRun, asked: int) -> Iterator[Update]:
-        last = 0.0
-        for _ in plain:
-            if time.monotonic() - last >= LIVE_EVERY_S:
-                yield update(status=written("race, now the plain loop: ", len(plain.token_ids), asked))
-                last = time.monotonic()
-
-    def _timed(self, trace: Trace, pair: Pair, baseline: Baseline) -> Trace:
-        """Return a trace with what the plain loop did, and with the pair's timings where they have come since."""
-        costs = trace.data["costs"] or self.shelf.costs(pair.name, pair.draft_name)
-        timed = Trace(
-            {**trace.data, "tokens": dict(trace.data["tokens"]), "baseline": baseline, "costs": costs}
-        )
+    def _timed(self, data: TraceData, pair: Pair) -> Trace:
+        """Return a trace with its own tokens' texts, and with the pair's timings where they have come since."""
+        costs = data["costs"] or self.shelf.costs(pair.name, pair.draft_name)
+        timed = Trace({**data, "tokens": dict(data["tokens"]), "costs": costs})
         timed.name_tokens(pair.target.pieces)
         return timed
 
@@ -324,27 +330,22 @@ class Handlers:
             timed = Trace({**trace.data, "costs": costs})
             yield self._whole(timed, f"{self._summary(timed)} The timings of this pair are in.")
 
-    def time_plain_loop(self, trace: Trace | None) -> Iterator[Update]:
-        """Run the plain loop with the settings of the run on screen, and show the measured speedup."""
-        yield from refusing(self._time_plain_loop(trace))
+    def time_plain_loop(self, request: gr.Request, trace: Trace | None) -> Iterator[Update]:
+        """Run both loops in turns with the settings of the run on screen, and show the measured speedup."""
+        visitor = str(request.session_hash)
+        yield from refusing(self.shelf.claimed(visitor, "A race", self._time_plain_loop(visitor, trace)))
 
-    def _time_plain_loop(self, trace: Trace | None) -> Iterator[Update]:
+    def _time_plain_loop(self, visitor: str, trace: Trace | None) -> Iterator[Update]:
         if trace is None:
             raise SpecVizError("There is no run to compare with: press Run first.")
-        yield working("Running the plain loop with the same settings.", stoppable=False)
+        yield self._ready(visitor)
         given = trace.data["settings"]
-        pair = self.shelf.pair(given["pair"], given["draft"]["kind"], DEFAULT_AGREEMENT)
-        for line in self.shelf.lines_until_free(pair.name):
-            yield working(line, stoppable=False)
-        try:
-            with self.shelf.unloading(pair.name):
-                plain = begin_plain(pair, trace.data["prompt"]["text"], options_of(given))
-                for _ in plain:
-                    pass
-        finally:
-            self.shelf.free(pair.name)
-        timed = self._timed(trace, pair, plain.baseline)
-        yield self._whole(timed, self._plain_words(timed), race={"ms": plain.ms, "stopped": False})
+        pair = self.shelf.pair(given["pair"], given["draft"]["kind"], agreement_in(given))
+        asked = replace(options_of(given), costs=trace.data["costs"])
+        rounds = self._rounds(visitor, pair, trace.data["prompt"]["text"], asked)
+        raced = self._raced(visitor, pair, rounds, rounds.again(trace), trace)
+        del pair  # as in `_run`
+        yield from self._in_turn(visitor, given["pair"], raced)
 
     def open_trace(self, request: gr.Request, path: str) -> Update:
         """Show a trace from a file, JSON or CSV."""
