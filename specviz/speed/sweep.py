@@ -1,7 +1,8 @@
-"""The same prompt with every K at every temperature: what was measured, and which K to use.
+"""The same prompt with several K at several temperatures: what was measured, how well, and which K to use.
 
-Each temperature's plain loop is run first, so that every cell has something to be compared with. Cells come in an order
-that says much early: a sweep that is cut short has measured the K that are used most, at all temperatures.
+A block is one temperature with a few K. Its loops take turns with the plain loop, see `contest`, so that a ratio never sets
+one moment against another. The K that are used most come first, at all temperatures: a sweep that is cut short has few cells,
+but good ones.
 """
 
 from __future__ import annotations
@@ -10,31 +11,36 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specviz.decoding.plain import autoregress
-from specviz.decoding.run import start
+from specviz.decoding.plain import start_plain
+from specviz.decoding.run import Run, start
 from specviz.decoding.sampling import Sampling
 from specviz.models.pairs import Pair
-from specviz.record.metrics import summary
-from specviz.record.shape import Baseline
+from specviz.record.doubts import above_tokens_per_pass
+from specviz.record.metrics import SHORTEST_MEASURED
+from specviz.speed.contest import FEWEST, Contest
+from specviz.timing import Spread, alike
 
-KS = (1, 2, 3, 4, 6, 8, 12, 16)
-FIRST_KS = (4, 2, 8, 1, 3, 6, 16, 12)
+FIRST_KS, LATER_KS = (1, 2, 4, 8), (3, 6, 12, 16)
+KS = tuple(sorted(FIRST_KS + LATER_KS))
 TEMPERATURES = (0.0, 0.4, 0.8, 1.2)
 WARM_UP_TOKENS = 4
+
+Block = tuple[float, Sequence[int]]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One K at one temperature, measured: tokens per target pass, and the speedup over that temperature's plain loop.
+    """One K at one temperature: tokens per target pass, and the speedup over the plain loop with its bounds.
 
-    speedup is None where either run ended before 8 tokens.
+    speedup is None where either run ended before 8 tokens. `doubt` says why nothing may be concluded from it.
     """
 
     k: int
     temperature: float
     tokens: int
     tokens_per_pass: float
-    speedup: float | None
+    speedup: Spread | None
+    doubt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -48,63 +54,84 @@ class Task:
     tokens: int
 
 
-def cells(
-    ks: Sequence[int] = FIRST_KS, temperatures: Sequence[float] = TEMPERATURES
-) -> list[tuple[int, float]]:
-    """Return (K, temperature) of every cell, in the order in which they are measured."""
-    return [(k, temperature) for k in ks for temperature in temperatures]
+def blocks(temperatures: Sequence[float] = TEMPERATURES) -> list[Block]:
+    """Return (temperature, its K) of every block, in the order in which they are measured."""
+    return [(temperature, ks) for ks in (FIRST_KS, LATER_KS) for temperature in temperatures]
 
 
 def sweep(
-    pair: Pair, task: Task, may_go_on: Callable[[], bool], order: Sequence[tuple[int, float]] | None = None
-) -> Iterator[Cell]:
-    """Measure the cells one after the other and yield each; ends early once `may_go_on` says no.
+    pair: Pair, task: Task, may_go_on: Callable[[], bool], order: Sequence[Block] | None = None
+) -> Iterator[list[Cell]]:
+    """Measure block after block and yield after every round the block's cells so far: none before there are enough rounds.
 
-    It is asked before every step: a cell that was begun and not ended is dropped, what was yielded stays.
+    Ends early once `may_go_on` says no. It is asked before every step: a round that was begun and not ended is dropped, what
+    was yielded stays.
     """
-    baselines: dict[float, Baseline] = {}
     for _ in start(pair, task.prompt, k=1, max_new_tokens=WARM_UP_TOKENS, chat=task.chat):
         pass
-    for k, temperature in order or cells():
+    for temperature, ks in order or blocks():
         at = replace(task, sampling=replace(task.sampling, temperature=temperature))
-        if temperature not in baselines:
-            if not may_go_on():
+        contest = Contest(ks)
+        while not contest.is_over():
+            passes = _round(pair, at, contest, may_go_on)
+            if passes is None:
                 return
-            baselines[temperature] = autoregress(pair.target, at.prompt, **_options(at))
-        cell = _measure(pair, at, k, baselines[temperature], may_go_on)
-        if cell is None:
-            return
-        yield cell
+            yield _cells(contest, temperature, passes) if contest.rounds >= FEWEST else []
 
 
-def _options(task: Task) -> dict[str, Any]:
-    return {"sampling": task.sampling, "seed": task.seed, "chat": task.chat, "max_new_tokens": task.tokens}
+def _round(pair: Pair, task: Task, contest: Contest, may_go_on: Callable[[], bool]) -> dict[int, int] | None:
+    """Run every loop of a block once and return each one's target passes; None where it may not go on."""
+    options: dict[str, Any] = {
+        "sampling": task.sampling, "seed": task.seed, "chat": task.chat, "max_new_tokens": task.tokens,
+    }  # fmt: skip
+    plain = start_plain(pair.target, task.prompt, **options)
+    passes = {}
+    if not _goes_through(contest.plain_steps(plain, plain.ms), may_go_on):
+        return None
+    for k in contest.speculative:
+        run: Run = start(pair, task.prompt, k=k, **options)
+        if not _goes_through(contest.steps(run, k), may_go_on):
+            return None
+        passes[k] = len(run.trace.data["steps"])
+    contest.keep()
+    return passes
 
 
-def _measure(
-    pair: Pair, task: Task, k: int, baseline: Baseline, may_go_on: Callable[[], bool]
-) -> Cell | None:
-    run = start(pair, task.prompt, k=k, baseline=baseline, **_options(task))
+def _goes_through(loop: Iterator[object], may_go_on: Callable[[], bool]) -> bool:
     while may_go_on():
-        if next(run, None) is None:
-            figures = summary(run.trace.data)
-            return Cell(
-                k,
-                task.sampling.temperature,
-                figures["tokens"],
-                figures["tokens_per_pass"],
-                figures["speedup_measured"],
-            )
-    return None
+        if next(loop, None) is None:
+            return True
+    return False
 
 
-def best_cells(measured: Sequence[Cell]) -> list[Cell]:
-    """Return, for each temperature, the cell with the largest speedup; the smaller K wins a tie."""
-    timed = sorted(
-        (cell for cell in measured if cell.speedup is not None), key=lambda cell: (cell.temperature, cell.k)
-    )
-    best: dict[float, Cell] = {}
-    for cell in timed:
-        if cell.temperature not in best or cell.speedup > best[cell.temperature].speedup:  # type: ignore[operator]
-            best[cell.temperature] = cell
-    return list(best.values())
+def _cells(contest: Contest, temperature: float, passes: dict[int, int]) -> list[Cell]:
+    return [_cell(contest, k, temperature, passes[k]) for k in contest.speculative]
+
+
+def _cell(contest: Contest, k: int, temperature: float, passes: int) -> Cell:
+    tokens = contest.speculative[k].tokens
+    if min(tokens, contest.plain.tokens) < SHORTEST_MEASURED:
+        return Cell(k, temperature, tokens, tokens / passes, None)
+    timing = contest.timing(k)
+    speedup = contest.ratio(k) if timing["high"] else Spread(0.0, 0.0, 0.0)
+    doubt = timing["disturbed"] or above_tokens_per_pass(speedup, tokens / passes)
+    return Cell(k, temperature, tokens, tokens / passes, speedup, doubt)
+
+
+def best_cells(measured: Sequence[Cell]) -> dict[float, list[Cell]]:
+    """Return, for each temperature, the fastest cell and after it those that are not slower by more than the spreads, by K.
+
+    Cells in doubt don't count; a temperature with nothing else is left out.
+    """
+    found: dict[float, list[Cell]] = {}
+    for temperature in sorted({cell.temperature for cell in measured}):
+        sure = [
+            (cell, cell.speedup)
+            for cell in measured
+            if cell.temperature == temperature and cell.speedup is not None and cell.doubt is None
+        ]
+        if sure:
+            best, most = max(sure, key=lambda each: (each[1].median, -each[0].k))
+            others = [cell for cell, speedup in sure if cell is not best and alike(speedup, most)]
+            found[temperature] = [best, *sorted(others, key=lambda cell: cell.k)]
+    return found

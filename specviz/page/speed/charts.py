@@ -41,12 +41,24 @@ class Ran(NamedTuple):
 
 
 def passes_figure(costs: Costs, k: int) -> go.Figure:
-    """Return a target pass's time over its rows, in units of one row, with c and o beside it and K + 1 rows ringed."""
+    """Return a target pass's time over its rows, in units of one row, with c and o beside it and K + 1 rows ringed.
+
+    Where the costs came with the bounds of their rounds, a bar behind each point shows them.
+    """
     row_ms = costs["target_ms"][0]
     v = [ms / row_ms for ms in costs["target_ms"]]
     c, o = costs["draft_ms"] / row_ms, costs["rest_ms"] / row_ms
     rows = list(range(1, len(v) + 1))
     figure = go.Figure()
+    if "timing" in costs:
+        bounds = [
+            (low / row_ms, high / row_ms)
+            for low, high in zip(costs["timing"]["target_low"], costs["timing"]["target_high"], strict=True)
+        ]
+        figure.add_trace(go.Scatter(
+            x=[x for row in rows for x in (row, row, None)], y=[y for pair in bounds for y in (*pair, None)], mode="lines",
+            line={"color": BLUE, "width": 7}, opacity=0.35, hoverinfo="skip",
+        ))  # fmt: skip
     line(figure, rows, v, BLUE, "%{x} rows: %{y:.2f}<extra></extra>", markers=True)
     mark(figure, k + 1, v[k], RING)
     level(figure, 1)
@@ -100,9 +112,18 @@ def tokens_figure(alpha: float, k: int, ran: Ran | None) -> go.Figure:
 
 
 def speedup_figure(
-    alpha: float, c: float, verify: Sequence[float] | None, rest: float, k: int, ran: Ran | None
+    alpha: float,
+    c: float,
+    verify: Sequence[float] | None,
+    rest: float,
+    k: int,
+    ran: Ran | None,
+    in_doubt: bool = False,
 ) -> go.Figure:
-    """Return the speedup against K: with a pair's costs where there are some (solid), Leviathan's ideal (dashed)."""
+    """Return the speedup against K: with a pair's costs where there are some (solid), Leviathan's ideal (dashed).
+
+    Where the costs are `in_doubt`, no K is called the best.
+    """
     ks = list(range(1, MAX_K + 1))
     ideal = [theory.speedup(alpha, each, c) for each in ks]
     modelled = [theory.speedup(alpha, each, c, verify[each], rest) for each in ks] if verify else ideal
@@ -114,9 +135,10 @@ def speedup_figure(
     level(figure, 1)
     mark(figure, k, modelled[k - 1], RING)
     lines = [f"{ink(GREY, '– –')} ideal: v = 1, o = 0"]
-    if best[0]:
-        mark(figure, *best, STAR)
-    lines.append(f"★ best K = {best[0]}: {best[1]:.2f}×" if best[0] else "no K pays")
+    if not in_doubt:
+        if best[0]:
+            mark(figure, *best, STAR)
+        lines.append(f"★ best K = {best[0]}: {best[1]:.2f}×" if best[0] else "no K pays")
     if ran:
         mark(figure, ran.k, ran.value, DIAMOND)
         lines.append(f"{ink(BLUE, '◆')} {ran.words}: {ran.value:.2f}×")

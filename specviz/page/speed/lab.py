@@ -33,6 +33,8 @@ from specviz.page.speed.words import (
     NO_FORWARDS,
     Timing,
     acceptance_card,
+    bounds_in_words,
+    compared,
     figures_of,
     passes_card,
     provenance,
@@ -43,8 +45,9 @@ from specviz.page.speed.words import (
     verdict,
 )
 from specviz.page.updates import Update, refusing
-from specviz.record.shape import RunSettings, TraceData
-from specviz.speed.sweep import Cell, Task, cells, sweep
+from specviz.record.shape import RunSettings, TraceData, known
+from specviz.speed.sweep import Cell, Task, blocks, sweep
+from specviz.timing import Spread
 
 EXAMPLE = {"alpha": 0.8, "c": 0.05, "k": 4}
 SWEEP_S = 60.0
@@ -54,6 +57,7 @@ OUTPUTS = (
 )  # fmt: skip
 EXPLORED = ("tokens", "speedup", "map", "verdict")
 SWEPT = ("status", "grid", "sweep", "stop")
+DISTURBED = "The pair's timings are in doubt, so the curves take v = 1 and o = 0, and no K is called the best: measure again."
 NO_RUN = "No run is on screen yet: press Run in the tab Step through, or choose a recorded run there."
 
 
@@ -149,12 +153,15 @@ class SpeedLab:
             return Card("measured speedup", None, (note,))
         tone = "measured" if here else "recorded"
         where = "measured here, in this process" if here else "recorded, not measured here"
-        modelled = (
-            f"From c, v and o: {figures['speedup_modelled']:.2f}×."
-            if timing and figures["speedup_modelled"]
-            else ""
-        )
-        return Card(f"{tone} speedup", f"{measured:.2f}×", tuple(filter(None, (modelled, where))), tone)
+        if doubt := figures["speedup_measured_doubt"]:
+            again = "Press “Time the plain loop” under the run." if here else where
+            return Card(f"{tone} speedup", f"~ {measured:.2f}×", (f"In doubt: {doubt}.", again), "disturbed")
+        bounds = Spread(measured, figures["speedup_measured_low"], figures["speedup_measured_high"])
+        rounds = known(data["baseline"])["timing"]["rounds"]
+        notes = [f"{bounds_in_words(bounds)} in {rounds} rounds: {compared(*bounds)}."]
+        if timing and figures["speedup_modelled"] and not figures["speedup_modelled_doubt"]:
+            notes.append(f"From c, v and o: {figures['speedup_modelled']:.2f}×.")
+        return Card(f"{tone} speedup", f"{measured:.2f}×", (*notes, where), tone)
 
     # --- what would be
 
@@ -172,14 +179,18 @@ class SpeedLab:
         timing = timing_of(trace.data, self.shelf) if trace else None
         figures = figures_of(trace.data, timing) if trace else None
         own = _own_point(figures, timing)
-        verify, rest = (timing.verify, timing.rest) if timing else (None, 0.0)
+        sure = timing if timing and not timing.doubt else None
+        verify, rest = (sure.verify, sure.rest) if sure else (None, 0.0)
         v = verify[k] if verify else 1.0
+        lines = verdict(alpha, c, k, sure) if sure or not timing else [DISTURBED]
         return (
             tokens_figure(alpha, k, self._ran(trace, figures, "tokens_per_pass", "this run")),
-            speedup_figure(alpha, c, verify, rest, k, self._ran(trace, figures, "speedup_measured")),
+            speedup_figure(
+                alpha, c, verify, rest, k, self._ran(trace, figures, "speedup_measured"), timing is not sure
+            ),
             map_figure(k, v, rest, (alpha, c), own),
-            messages.panel(lines=verdict(alpha, c, k, verify, rest)),
-        )  # fmt: skip
+            messages.panel(lines=lines),
+        )
 
     def _ran(
         self, trace: Trace | None, figures: Mapping[str, Any] | None, name: str, words: str | None = None
@@ -187,7 +198,7 @@ class SpeedLab:
         """Return a figure of the run on screen; a speedup of the toy, which has no forwards to time, is none."""
         if trace is None or figures is None or figures[name] is None or not trace.data["settings"]["k"]:
             return None
-        if words is None and trace.data["settings"]["pair"] == TOY:
+        if words is None and (trace.data["settings"]["pair"] == TOY or figures[f"{name}_doubt"]):
             return None
         made = "measured" if trace.data["run_id"] in self.shelf.made else "recorded"
         return Ran(min(trace.data["settings"]["k"], MAX_K), figures[name], words or made)
@@ -207,8 +218,8 @@ class SpeedLab:
             raise SpecVizError(f"{NO_FORWARDS} Run another pair first.")
         for line in self.shelf.lines_until_loaded(_name(trace.data)):
             yield self._update(status=messages.status(line, "busy"))
-        for line in self.shelf.lines_until_measured(self._pair(trace.data)):
-            yield self._update(status=messages.status(line, "busy"))
+        for line, share in self.shelf.lines_until_measured(self._pair(trace.data)):
+            yield self._update(status=messages.status(line, "busy", share))
         yield self._known(trace, "Measured just now.", self._own(trace))
 
     def _pair(self, data: TraceData) -> Pair:
@@ -257,21 +268,23 @@ class SpeedLab:
             self.shelf.free(pair.name)
 
     def _cells(self, pair: Pair, task: Task, stopped: Event) -> Iterator[Update]:
-        begin, order, is_toy = time.monotonic(), cells(), pair.name == TOY
-        measured: list[Cell] = []
+        begin, order, is_toy = time.monotonic(), blocks(), pair.name == TOY
+        every = sum(len(ks) for _, ks in order)
+        measured: dict[tuple[float, int], Cell] = {}
 
         def may_go_on() -> bool:
             return not stopped.is_set() and time.monotonic() - begin < SWEEP_S
 
-        for cell in sweep(pair, task, may_go_on, order):
-            measured.append(cell)
-            share = max(len(measured) / len(order), (time.monotonic() - begin) / SWEEP_S)
-            line = messages.status(f"{len(measured)} of {len(order)} cells", "busy", min(1.0, share))
-            yield (line, sweep_panel(measured, is_toy), gr.skip(), gr.skip())
-        line = f"{len(measured)} of {len(order)} cells measured"
-        if len(measured) < len(order):
+        for cells in sweep(pair, task, may_go_on, order):
+            measured |= {(cell.temperature, cell.k): cell for cell in cells}
+            share = max(len(measured) / every, (time.monotonic() - begin) / SWEEP_S)
+            line = messages.status(f"{len(measured)} of {every} cells", "busy", min(1.0, share))
+            yield (line, sweep_panel(list(measured.values()), is_toy), gr.skip(), gr.skip())
+        line = f"{len(measured)} of {every} cells measured"
+        if len(measured) < every:
             line += ": stopped by you" if stopped.is_set() else ": the minute was over"
-        yield (messages.status(f"{line}."), sweep_panel(measured, is_toy), *_buttons(going=False))
+        panel = sweep_panel(list(measured.values()), is_toy)
+        yield (messages.status(f"{line}."), panel, *_buttons(going=False))
 
     def _swept(self, line: str) -> Update:
         return (messages.status(line, "busy"), gr.skip(), gr.skip(), gr.skip())

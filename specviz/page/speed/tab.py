@@ -12,6 +12,7 @@ from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
 from specviz.page.speed.lab import EXAMPLE, EXPLORED, OUTPUTS, SWEEP_S, SWEPT, SpeedLab
 from specviz.page.updates import PRIVATE
+from specviz.speed.contest import FEWEST
 from specviz.speed.sweep import KS, TEMPERATURES
 
 EQUATION_1 = """<math display="block"><mi>E</mi><mo>=</mo><mfrac><mrow><mn>1</mn><mo>−</mo><msup><mi>α</mi><mrow><mi>K</mi><mo>+</mo><mn>1</mn></mrow></msup></mrow>
@@ -23,13 +24,13 @@ PAPER = "Leviathan, Kalman, Matias 2023, arXiv 2211.17192"
 TEXTS = {
     "top": "<h2>Is it faster, and with which K?</h2><p>A step costs K draft forwards, one target pass over K + 1 rows, and a rest. "
     "It pays when the tokens that it gives are worth more than that.</p>",
-    "passes": "<h3>What a target pass costs</h3><p>Verification is free as long as this line is flat: more rows, the same weights read.</p>",
-    "positions": "<h3>How far drafts come</h3><p>Bars: this run. Dots: were every draft kept with the same chance α. Tokens per pass are 1 + the bars.</p>",
+    "passes": "<h3>What a target pass costs</h3><p>Verification is free as long as this line is flat: more rows, the same weights read. Behind each point: the middle of the rounds.</p>",
+    "positions": "<h3>How far drafts come</h3><p>Bars: this run. Dots: were every draft kept with the same chance α. Tokens per pass are 1 + the bars where every step drafts K and none ends early.</p>",
     "tokens": f"<h3>Tokens per target pass</h3><p class='sv-formula'>{EQUATION_1}<small>{PAPER}, equation (1)</small></p>",
     "speedup": f"<h3>Speedup</h3><p class='sv-formula'>{WITH_COSTS}<small>v = 1 and o = 0 make it</small>{THEOREM_38}<small>{PAPER}, Theorem 3.8</small></p>",
     "map": "<h3>Speedup over acceptance and draft cost, at this K</h3><p>On the thick line it is as fast as plain decoding, left of it slower. A better draft moves right, a smaller one down.</p>",
-    "sweep": f"<h2>Try it: every K at every temperature</h2><p>Runs the prompt {len(KS)} × {len(TEMPERATURES)} times with the pair on screen, and the plain loop for "
-    f"each temperature; at most {SWEEP_S:.0f} seconds, and what was measured stays. One short run a cell: differences of a few per cent are noise.</p>",
+    "sweep": f"<h2>Try it: every K at every temperature</h2><p>Runs the prompt with {len(KS)} K at {len(TEMPERATURES)} temperatures on the pair on screen, each at least "
+    f"{FEWEST} times in turns with the plain loop: the usual K first, at most {SWEEP_S:.0f} seconds, and what was measured stays.</p>",
 }  # fmt: skip
 
 
