@@ -70,7 +70,4 @@ test('of a run: greedy, where two differ, what a step gave, the plain loop’s m
   assert.equal(cells.firstDifference(ids(1, 2, 3), ids(1, 5, 3)), 1);
   assert.equal(cells.firstDifference(ids(1, 2), ids(1, 2, 3)), 2);
   assert.equal(cells.firstDifference(ids(1, 2), ids(1, 2)), null);
-  assert.equal(cells.plainToken(trace), null);
-  assert.deepEqual(cells.plainToken({ ...trace, costs: { target_ms: [7] } }), { ms: 7, source: "from the pair's timings" });
-  assert.deepEqual(cells.plainToken({ ...trace, baseline: { tokens: 4, ms: 10 } }), { ms: 2.5, source: 'measured' });
 });

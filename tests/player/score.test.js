@@ -68,7 +68,7 @@ test('the speed is told where it is known, and below one as below one', () => {
   const trace = traceOf(['R', 'residual']);
   trace.settings.pair = 'smollm2-135m';
   const known = { speedup_measured: 0.81, speedup_modelled: 1.31 };
-  assert.equal(speedWords(trace, known), 'Measured on test: 0.81×, slower than plain decoding: it takes 23 % longer.');
+  assert.equal(speedWords(trace, known), 'Measured once, on test: 0.81×, slower than plain decoding: it takes 23 % longer.');
   const modelled = 'From the pair’s timings: 1.31×, faster than plain decoding: it takes 24 % less time.';
   assert.equal(speedWords(trace, { ...known, speedup_measured: null }), modelled);
   assert.equal(speedWords(trace, { speedup_measured: null, speedup_modelled: null }), null);

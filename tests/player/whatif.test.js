@@ -52,16 +52,20 @@ test('a race: when which tokens were there, who won, and why', () => {
   const events = race.speculativeEvents(trace);
   assert.deepEqual(events.map((event) => [event.at, event.cells.length]), [[15, 3], [30, 3], [45, 3]]);
   assert.deepEqual([race.endOf(events), race.tokensIn(events), race.endOf([])], [45, 9, 0]);
-  const figures = race.raceFigures(trace, { acceptance_examined: 1, tokens_per_pass: 3 }, ms);
+  const measured = { speedup_measured: 2, speedup_measured_low: 1.9, speedup_measured_high: 2.1, speedup_measured_doubt: null };
+  const figures = race.raceFigures(trace, { acceptance_examined: 1, tokens_per_pass: 3, ...measured }, ms);
   assert.deepEqual(figures, {
-    plainToken: 10, token: 5, ratio: 2, isShort: false, acceptance: 1, perPass: 3, step: 15, draft: 4, verify: 10, affordable: 30,
+    plainToken: 10, token: 5, speedup: { value: 2, low: 1.9, high: 2.1, doubt: null }, isShort: false, acceptance: 1, perPass: 3,
+    step: 15, draft: 4, verify: 10, affordable: 30,
   });
-  assert.equal(race.verdictOfRace(figures), 'Speculation wins: 5 ms a token against 10 ms, 2.00 times as fast.');
-  const slower = race.verdictOfRace({ ...figures, token: 12.5, ratio: 0.8 });
-  assert.equal(slower, 'Speculation loses: 13 ms a token against 10 ms, it takes 25 % longer.');
-  assert.equal(race.verdictOfRace({ ...figures, ratio: 1.004 }), 'A draw: 5 ms a token against 10 ms.');
-  assert.match(race.verdictOfRace({ ...figures, ratio: 1.006 }), /^Speculation wins/);
-  assert.match(race.verdictOfRace({ ...figures, ratio: 0.994 }), /^Speculation loses/);
+  assert.equal(race.verdictOfRace(figures), 'Speculation wins: 5 ms a token against 10 ms, 2.00 times as fast (1.90 to 2.10).');
+  const of = (value, low, high, doubt = null) => race.verdictOfRace({ ...figures, speedup: { value, low, high, doubt } });
+  assert.equal(race.verdictOfRace({ ...figures, token: 12.5, speedup: { value: 0.8, low: 0.8, high: 0.8, doubt: null } }),
+    'Speculation loses: 13 ms a token against 10 ms, it takes 25 % longer: 0.80 times as fast.');
+  assert.equal(of(1.04, 0.98, 1.1), 'A draw: 5 ms a token against 10 ms, 1.04 times as fast (0.98 to 1.10).');
+  assert.match(of(1.006, 1.001, 1.01), /^Speculation wins/);
+  assert.match(of(0.994, 0.99, 0.999), /^Speculation loses/);
+  assert.equal(of(21, 20, 22, 'busy'), 'No verdict (5 ms a token against 10 ms): busy.');
   assert.equal(race.verdictOfRace({ ...figures, isShort: true }), 'Too few tokens to call it: 5 ms a token against 10 ms.');
   assert.deepEqual(race.reasonsOfRace(trace, figures), [
     '1.00 of the drafts looked at were kept, so a target pass gave 3.00 tokens.',
@@ -69,5 +73,10 @@ test('a race: when which tokens were there, who won, and why', () => {
     'For 3.00 tokens a step may take 30 ms before speculation loses.',
     'The toy has no models: these are the milliseconds of the program around them.',
   ]);
+  assert.equal(race.reasonsOfRace(trace, { ...figures, speedup: { ...figures.speedup, doubt: 'busy' } }).length, 3);
+  const other = { ...trace, token_ids: [1, 2, 9], baseline: { token_ids: [1, 3, 9] } };
+  assert.match(race.whyTwoTexts(other), /^Two texts of one law/);
+  assert.match(race.whyTwoTexts({ ...other, settings: { ...trace.settings, temperature: 0 } }), /near-tie/);
+  assert.equal(race.whyTwoTexts({ ...other, token_ids: [1, 3] }), null);
   assert.equal(race.reasonsOfRace(trace, { ...figures, acceptance: null })[0], 'Nothing was drafted, so a target pass gave 3.00 tokens.');
 });

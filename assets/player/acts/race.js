@@ -3,6 +3,7 @@
 import { isEnd, textOf } from '../run/cells.js';
 import { count, seconds } from '../run/numbers.js';
 import { endOf, plainEvents, raceFigures, reasonsOfRace, speculativeEvents, tokensIn, verdictOfRace } from '../run/race.js';
+import { roundsWords } from '../run/speed.js';
 import { readable } from '../run/tokens.js';
 import { branching } from '../state/branches.js';
 import { part } from '../state/host.js';
@@ -193,8 +194,8 @@ export const openRace = () => {
   stopPlaying();
   raceLanes = laneData();
   const where = make('p', 'sv-race-note',
-    `The same settings, on ${state.trace.machine || 'this machine'}: `,
-    'run one after the other, because they share it, and replayed on one clock.',
+    `The same settings, on ${state.trace.machine || 'this machine'}, run ${roundsWords(state.trace)}, because they share it. `,
+    'Replayed on one clock with each pass’s median time.',
   );
   part('race').replaceChildren(
     make('header', 'sv-race-head', make('h2', '', 'Race'), where, make('b', 'sv-race-clock')),

@@ -80,7 +80,7 @@ export const drawBeat = () => {
   const revealed = ribbonAt(output, step, view, beat);
   drawRibbon(part('ribbon'), state.trace, output, revealed);
   drawComparison(part('both'), part('ribbon'), revealed.length);
-  drawStepClock(part('clock'), state.trace, step, view);
+  drawStepClock(part('clock'), state.trace, state.figures, step, view);
   if (isPredicting()) part('clock').hidden = true; // its scale would tell how many tokens are to come
   const counts = countsAt(state.clock, state.at, step);
   drawLegend(part('legend'), counts);

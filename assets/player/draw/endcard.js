@@ -1,7 +1,8 @@
 // The card at the end of a run: what it gave, where it went best, and the way there.
 
 import { gainOf } from '../run/cells.js';
-import { comparedWithOne, count, times } from '../run/numbers.js';
+import { count } from '../run/numbers.js';
+import { boundsWords, figureWords, roundsWords, speedupOf, gainWords } from '../run/speed.js';
 import { distanceWords, scoreWords } from '../run/score.js';
 import { part } from '../state/host.js';
 import { guesses, predicting, score, wayOfCalls } from '../state/reveal.js';
@@ -44,10 +45,10 @@ export const endWords = (trace) => {
 // The speed, where it was measured or can be modelled; otherwise nothing.
 export const speedWords = (trace, figures) => {
   if (!figures || trace.settings.pair === 'toy') return null;
-  const { speedup_measured: measured, speedup_modelled: modelled } = figures;
-  const said = (speedup) => `${times(speedup)}, ${comparedWithOne(speedup)}.`;
-  if (measured !== null) return `Measured${trace.machine ? ` on ${trace.machine}` : ''}: ${said(measured)}`;
-  return modelled === null ? null : `From the pair’s timings: ${said(modelled)}`;
+  const said = (speedup) => `${figureWords(speedup)}${boundsWords(speedup)}, ${gainWords(speedup)}.`;
+  const [measured, modelled] = [speedupOf(figures, 'measured'), speedupOf(figures, 'modelled')];
+  if (measured) return `Measured ${roundsWords(trace)}${trace.machine ? `, on ${trace.machine}` : ''}: ${said(measured)}`;
+  return modelled && `From the pair’s timings: ${said(modelled)}`;
 };
 
 const predictedWords = () => {

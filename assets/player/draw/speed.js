@@ -1,6 +1,7 @@
 // The speed of the run: three kinds of figures, never mixed, each with what it means.
 
-import { comparedWithOne, count, times } from '../run/numbers.js';
+import { count, times } from '../run/numbers.js';
+import { boundsWords, figureWords, roundsWords, speedupOf, gainWords } from '../run/speed.js';
 import { hasRace, isStandalone } from '../state/modes.js';
 import { make } from './dom.js';
 
@@ -31,28 +32,30 @@ const acceptanceCard = (f) => card('acceptance', f.examined === 0 ? null : share
 
 const NO_CLOCK = 'The toy has no forwards to time.';
 
-const modelledWords = (speedup) => (speedup === null ? "Needs this pair's timings: they are measured once, after loading."
-  : `From the pair's timings: ${comparedWithOne(speedup)}.`);
+const speedupWords = (speedup) => `${gainWords(speedup)}.${speedup.low < speedup.high ? ` Its rounds:${boundsWords(speedup)}.` : ''}`;
 
-const modelledCard = (f, isToy) =>
-  card(
+const modelledCard = (f, isToy) => {
+  const modelled = speedupOf(f, 'modelled');
+  const missing = isToy ? NO_CLOCK : "Needs this pair's timings: they are measured once, after loading.";
+  return card(
     'modelled speedup',
-    f.speedup_modelled === null ? null : times(f.speedup_modelled),
-    isToy ? NO_CLOCK : modelledWords(f.speedup_modelled),
+    modelled && figureWords(modelled),
+    modelled && !isToy ? `From the pair's timings: ${speedupWords(modelled)}` : missing,
     f.speedup_ideal === null ? null : `With free extra rows and no overhead it would be ${times(f.speedup_ideal)}.`,
   );
+};
 
-const measuredWords = (speedup, machine) => (speedup === null ? 'Needs the plain loop, really run: press “Time the plain loop”.'
-  : `Both loops really ran, on ${machine}: ${comparedWithOne(speedup)}.`);
-
-const measuredCard = (f, isToy, machine, race) =>
-  card(
+const measuredCard = (f, isToy, trace, race) => {
+  const measured = speedupOf(f, 'measured');
+  const missing = isToy ? NO_CLOCK : 'Needs the plain loop, really run: press “Time the plain loop”.';
+  const where = `Both loops really ran ${roundsWords(trace)}, on ${trace.machine || 'this machine'}: `;
+  return card(
     'measured speedup',
-    f.speedup_measured === null ? null : times(f.speedup_measured),
-    isToy ? NO_CLOCK : measuredWords(f.speedup_measured, machine),
-    f.speedup_measured === null ? null : 'One after the other: what else the machine did meanwhile is in it.',
+    measured && figureWords(measured),
+    measured && !isToy ? `${where}${speedupWords(measured)}` : missing,
     race,
   );
+};
 
 // The folded line: up to the present beat, and the whole run.
 /** @type {(place: HTMLElement, counts: Counts, totals: ?Totals) => void} */
@@ -76,7 +79,7 @@ export const drawSpeed = (place, trace, figures) => {
           passesCard(figures),
           acceptanceCard(figures),
           modelledCard(figures, isToy),
-          measuredCard(figures, isToy, trace.machine, raceInvitation(trace)),
+          measuredCard(figures, isToy, trace, raceInvitation(trace)),
         ]
       : [make('p', 'sv-hint', 'The figures come when the run has ended.')]),
   );

@@ -105,14 +105,6 @@ export const survives = (cell) => {
   return `survives ${chance < 1 || chance > 99 ? Number(chance.toPrecision(2)) : Math.round(chance)} %`;
 };
 
-// Milliseconds a token of the plain loop, and where they come from.
-/** @type {(trace: Trace) => ?{ms: number, source: string}} */
-export const plainToken = (trace) => {
-  if (trace.baseline && trace.baseline.tokens) return { ms: trace.baseline.ms / trace.baseline.tokens, source: 'measured' };
-  if (trace.costs) return { ms: trace.costs.target_ms[0], source: "from the pair's timings" };
-  return null;
-};
-
 /** @type {(cell: Weight) => number} */
 export const chanceOf = (cell) => Math.min(1, cell.p / cell.q);
 

@@ -1,7 +1,8 @@
 // A race between the two loops: what happened when, who won, and why. Numbers and sentences; the dialog is elsewhere.
 
-import { cellsOf, inOutput } from './cells.js';
+import { cellsOf, inOutput, isGreedy } from './cells.js';
 import { milliseconds, sumOf } from './numbers.js';
+import { boundsWords, speedupOf } from './speed.js';
 
 /** @import { Figures, RaceEvent, Trace } from './types.js' */
 
@@ -37,7 +38,7 @@ export const raceFigures = (trace, figures, ms) => {
   return {
     plainToken,
     token,
-    ratio: plainToken / token,
+    speedup: speedupOf(figures, 'measured'),
     isShort: Math.min(tokensIn(plain), tokensIn(speculative)) < SHORTEST_RACE,
     acceptance: figures.acceptance_examined,
     perPass: figures.tokens_per_pass,
@@ -49,12 +50,28 @@ export const raceFigures = (trace, figures, ms) => {
 };
 
 /** @type {(f: object) => string} */
-export const verdictOfRace = (f) => {
-  const tokens = `${milliseconds(f.token)} a token against ${milliseconds(f.plainToken)}`;
-  if (f.isShort) return `Too few tokens to call it: ${tokens}.`;
-  if (Math.abs(f.ratio - 1) < 0.005) return `A draw: ${tokens}.`;
-  return f.ratio > 1 ? `Speculation wins: ${tokens}, ${f.ratio.toFixed(2)} times as fast.`
-    : `Speculation loses: ${tokens}, it takes ${((1 / f.ratio - 1) * 100).toFixed(0)} % longer.`;
+export const verdictOfRace = ({ token, plainToken, speedup, isShort }) => {
+  const tokens = `${milliseconds(token)} a token against ${milliseconds(plainToken)}`;
+  if (isShort || !speedup) return `Too few tokens to call it: ${tokens}.`;
+  if (speedup.doubt) return `No verdict (${tokens}): ${speedup.doubt}.`;
+  const { value, low, high } = speedup;
+  const bounds = boundsWords(speedup);
+  if (low <= 1 && high >= 1) return `A draw: ${tokens}, ${value.toFixed(2)} times as fast${bounds}.`;
+  return value > 1 ? `Speculation wins: ${tokens}, ${value.toFixed(2)} times as fast${bounds}.`
+    : `Speculation loses: ${tokens}, it takes ${((1 / value - 1) * 100).toFixed(0)} % longer: ${value.toFixed(2)} times as fast${bounds}.`;
+};
+
+// Why two texts stand there, where they do.
+/** @type {(trace: Trace) => ?string} */
+export const whyTwoTexts = (trace) => {
+  const [ours, plain] = [trace.token_ids, trace.baseline.token_ids];
+  const common = Math.min(ours.length, plain.length);
+  if (ours.slice(0, common).every((id, i) => id === plain[i])) return null;
+  return isGreedy(trace)
+    ? 'Two texts, though at temperature 0 there is no chance: where they part, two tokens are as likely for the target to the last '
+      + 'digits, and a pass over several rows rounds differently from one over a single row (a near-tie, see Exactness).'
+    : 'Two texts of one law: each token is drawn with the target’s own probabilities in both loops, but with other random numbers, '
+      + 'as with another seed. A race compares how long they take, not what they say.';
 };
 
 /** @type {(trace: Trace, f: object) => string[]} */
@@ -65,7 +82,8 @@ export const reasonsOfRace = (trace, f) => {
   return [
     `${drafted}, so a target pass gave ${tokens}.`,
     `A step took ${step}: drafting ${draft}, verification ${verify} against ${plain} for the plain loop's one row.`,
-    `For ${tokens} a step may take ${milliseconds(f.affordable)} before speculation loses.`,
+    f.speedup?.doubt ? null : `For ${tokens} a step may take ${milliseconds(f.affordable)} before speculation loses.`,
+    whyTwoTexts(trace),
     trace.settings.pair === 'toy' ? 'The toy has no models: these are the milliseconds of the program around them.' : null,
   ].filter(Boolean);
 };

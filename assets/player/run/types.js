@@ -13,8 +13,8 @@
  * @property {Step[]} steps
  * @property {'length' | 'end' | 'context' | 'stopped' | 'error'} stop
  * @property {?{target: ?Weights, draft: ?Weights}} weights
- * @property {?{target_ms: number[]}} costs
- * @property {?{tokens: number, ms: number, token_ids: number[]}} baseline the plain loop, where it was run
+ * @property {?{target_ms: number[], draft_ms: number, rest_ms: number}} costs
+ * @property {?{tokens: number, ms: number, token_ids: number[], timing?: {rounds: number}}} baseline the plain loop, where it was run
  * @property {?string} machine
  */
 
@@ -203,7 +203,11 @@
 
 /** @typedef {{step: number, position: number, way: Way, key: string, open: boolean}} Question */
 
-/** @typedef {Object<string, ?number>} Figures of a whole run, see metrics.py */
+/** @typedef {Object<string, any>} Figures of a whole run, see metrics.py */
+
+/** @typedef {{value: number, low: number, high: number, doubt: ?string}} Speedup doubt: why nothing may be concluded from it */
+
+/** @typedef {{draft: number, verify: number, rest: number, plain: ?number, source: string}} StepTimes milliseconds */
 
 /**
  * What the page is given to show: a whole run, or, `live`, the newest steps of one that is being made.
