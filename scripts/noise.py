@@ -4,7 +4,7 @@
     python -m pytest -q tests/browser
     kill %1
 
-Each core is busy and idle in turn, for some hundred milliseconds each, at random; the same seed gives the same bursts.
+Each core is busy and idle in turn, for 0.05 to 1.5 seconds each, at random; the same seed gives the same bursts.
 It ends by itself after --seconds, and at once at Ctrl-C or when it is told to (SIGTERM). It needs nothing but Python.
 """
 
@@ -18,8 +18,8 @@ import signal
 import sys
 import time
 
-BUSY_S = (0.1, 0.7)
-IDLE_S = (0.05, 0.6)
+BUSY_S = (0.05, 1.5)
+IDLE_S = (0.05, 1.5)
 
 
 def bursts(seconds: float, seed: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from specviz.page.speed import lab as speed_lab
+from specviz.speed.contest import FEWEST
 from specviz.speed.sweep import Cell, sweep
 from tests.browser.helpers import open_trace, press, run
 from tests.browser.traces import fixture_trace
@@ -54,9 +55,9 @@ def test_tabs_stand_in_the_bar_draw_nothing_until_opened_and_are_in_the_link(pag
     expect(page.locator("#ask")).to_be_visible()
 
 
-def three_cells(*given: Any) -> Iterator[Cell]:
-    """A sweep that stays at its fourth cell until it is stopped."""
-    yield from islice(sweep(*given), 3)
+def one_block(*given: Any) -> Iterator[list[Cell]]:
+    """A sweep that stays at its second block until it is stopped."""
+    yield from islice(sweep(*given), FEWEST)
     while given[2]():
         Event().wait(0.02)
 
@@ -64,7 +65,7 @@ def three_cells(*given: Any) -> Iterator[Cell]:
 def test_a_sweep_is_refused_beside_a_run_stops_half_way_and_keeps_its_cells(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(speed_lab, "sweep", three_cells)
+    monkeypatch.setattr(speed_lab, "sweep", one_block)
     run(page)
     tab(page, "speed")
     expect(page.locator("#speed-cards")).to_contain_text("The toy has no forwards to time.")
@@ -74,15 +75,15 @@ def test_a_sweep_is_refused_beside_a_run_stops_half_way_and_keeps_its_cells(
     expect(page.locator("#sweep-status .sv-error")).to_contain_text("from 16 to 64")
     page.locator("#sweep-tokens input").fill("16")
     page.locator("#sweep").click()
-    expect(page.locator("#sweep-status")).to_have_text("3 of 32 cells")
+    expect(page.locator("#sweep-status")).to_have_text("4 of 32 cells")
     page.evaluate("document.querySelector('#run').click()")
     expect(page.locator("#status .sv-error")).to_have_text(
         "A sweep is going on: stop it, or wait until it has ended."
     )
     page.locator("#sweep-stop").click()
-    expect(page.locator("#sweep-status")).to_have_text("3 of 32 cells measured: stopped by you.")
+    expect(page.locator("#sweep-status")).to_have_text("4 of 32 cells measured: stopped by you.")
     expect(page.locator("#sweep")).to_be_visible()
-    expect(page.locator("#sweep-grid td b", has_text=".")).to_have_count(3)
+    expect(page.locator("#sweep-grid td b", has_text=".")).to_have_count(4)
     assert page.complaints == []  # type: ignore[attr-defined]
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.browser.helpers import (
     set_number,
     unfold_speed,
 )
+from tests.unit.test_doubts import costs
 
 
 def shown(text: str) -> float:
@@ -182,11 +184,15 @@ def test_a_run_is_shown_as_it_comes_and_stop_keeps_what_there_is(
 def test_speedups_appear_when_they_have_been_measured(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pair that is not the toy, but computes like it: its timings come after the run, the plain loop when asked for."""
     toy = load_pair("toy", "lookup")
-    costs = {"target_ms": [10.0 + rows for rows in range(17)], "draft_ms": 0.0, "rest_ms": 1.0}
+
+    def measured_costs(_: Any) -> Iterator[float]:
+        yield 0.5
+        return costs([10.0 + rows for rows in range(17)], draft=0.0)
+
     monkeypatch.setattr(shelf, "IDLE_S", 0.0)
     monkeypatch.setattr(shelf, "load_pair", lambda *_, **__: dataclasses.replace(toy, name="qwen3-4b"))
     monkeypatch.setattr(shelf, "with_draft", lambda pair, *_, **__: pair)
-    monkeypatch.setattr(shelf, "measure_costs", lambda _: costs)
+    monkeypatch.setattr(shelf, "measure_in_rounds", measured_costs)
     choose(page, "pair", "Qwen3 4B")
     expect(page.locator("#prompt textarea")).not_to_have_value("1 15 42")
     page.locator("#prompt textarea").fill("1 15 42 1 15")
@@ -196,6 +202,9 @@ def test_speedups_appear_when_they_have_been_measured(page: Page, monkeypatch: p
     expect(modelled.locator(".sv-figure")).to_have_text(re.compile(r"^\d+\.\d\d×$"))
     expect(measured.locator(".sv-figure")).to_have_text("–")
     page.locator("#plain").click()
-    expect(measured.locator(".sv-figure")).to_have_text(re.compile(r"^\d+\.\d\d×$"))
     expect(page.locator("#status")).to_contain_text("The plain loop took")
-    expect(page.locator("#plain")).to_be_disabled()
+    # what the toy measures is real, and may be too short a time to be known well: then it can be measured again
+    expect(measured.locator(".sv-figure")).to_have_text(re.compile(r"^(~ )?\d+\.\d\d×$"))
+    in_doubt = "in doubt" in measured.inner_text()
+    assert measured.locator(".sv-figure").inner_text().startswith("~") == in_doubt
+    expect(page.locator("#plain")).to_be_enabled(enabled=in_doubt)

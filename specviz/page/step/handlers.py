@@ -290,9 +290,7 @@ class Handlers:
             player=messages.finished(trace, entry, ours and not linked, race),
             chart=gr.update(value=speed_figure(trace.data), visible=True),
             recorded=entry and entry.name,
-            plain=gr.update(
-                interactive=ours and trace.data["settings"]["pair"] != TOY and trace.data["baseline"] is None
-            ),
+            plain=gr.update(interactive=ours and _is_worth_timing(trace)),
             trace=trace if ours else None,
             shown=trace,
         )
@@ -442,3 +440,9 @@ class Handlers:
             gr.update(choices=examples, value=None),
             gr.update(visible=name == TOY),
         )
+
+
+def _is_worth_timing(trace: Trace) -> bool:
+    """Whether a run's speedup can be measured and is not known yet, or not well enough. The toy has no forwards to time."""
+    unknown = trace.data["baseline"] is None or trace.metrics["speedup_measured_doubt"] is not None
+    return trace.data["settings"]["pair"] != TOY and unknown
