@@ -2,8 +2,8 @@
 
 Usage, from the repository's root: python -m scripts.gallery [FOLDER]
 
-Run it again whenever the draft changes: the same weights give the same runs, only their milliseconds differ. The texts
-are the models' own, so read what it prints before you publish it.
+Run it again whenever the draft changes, on a machine that does nothing else: the same weights give the same runs, only their
+milliseconds differ, and what is in doubt of those is printed. The texts are the models' own, so read them before you publish them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from specviz import Pair, Sampling, Trace, autoregress, decode, load_pair, measure_costs, start, with_draft
+from specviz import Pair, Sampling, Trace, decode, load_pair, measure_costs, race, start, with_draft
 from specviz.decoding.coins import Coins
 from specviz.errors import SpecVizError
 from specviz.record.shape import Costs
@@ -183,9 +183,9 @@ def record(pair: Pair, costs: Costs | None, plan: Plan) -> Trace:
         options = options_of(plan, seed)
         trace = decode(pair, plan.prompt, costs=costs, **options)
         if not UNFIT.search(trace.text) and (plan.ends is None or plan.ends(trace)):
-            trace.data["baseline"] = autoregress(pair.target, plan.prompt, **options)
-            trace.data["run_id"] = f"gallery-{plan.name}"
-            return trace
+            timed = race(pair, plan.prompt, costs=costs, **options)
+            timed.data["run_id"] = f"gallery-{plan.name}"
+            return timed
     raise SpecVizError(f"No seed gives the run {plan.name!r} what it has to show: change its prompt.")
 
 
@@ -225,26 +225,22 @@ def must_reject(first: dict[str, Any], seed: int) -> bool:
     return False
 
 
-def costs_of(measured: Costs, kind: str) -> Costs:
-    """Return the costs of a kind of draft: a target that drafts for itself costs one row of it, lookup and noise no forward."""
-    if kind == "model":
-        return measured
-    return {**measured, "draft_ms": measured["target_ms"][0] if kind == "self" else 0.0}
-
-
 def main(folder: Path = FOLDER) -> None:
     """Record every plan, write the traces and the index, and print the texts."""
     folder.mkdir(parents=True, exist_ok=True)
     pair = load_pair(draft="model")
-    measured = measure_costs(pair)
+    measured: dict[str, Costs] = {}
     for plan in PLANS:
         drafted = pair if plan.draft == "model" else with_draft(pair, plan.draft)
         if plan.name == "opening":
             plan = replace(plan, seeds=opening_seeds(drafted, plan))
-        trace = record(drafted, costs_of(measured, plan.draft), plan)
+        if plan.draft not in measured:
+            measured[plan.draft] = measure_costs(drafted)
+        trace = record(drafted, measured[plan.draft], plan)
         trace.to_json(folder / f"{plan.name}.json")
         figures = trace.metrics
-        print(f"{plan.name}: seed {trace.data['settings']['seed']}, {figures['tokens']} tokens in {figures['target_passes']} passes\n{trace.text}\n", flush=True)  # fmt: skip
+        print(f"{plan.name}: seed {trace.data['settings']['seed']}, {figures['tokens']} tokens in {figures['target_passes']} passes; "
+              f"{figures['speedup_measured_doubt'] or 'no doubt'}; {figures['speedup_modelled_doubt'] or 'no doubt'}\n{trace.text}\n", flush=True)  # fmt: skip
     index = [{"name": plan.name, "title": plan.title, "look_for": plan.look_for} for plan in PLANS]
     (folder / "index.json").write_text(
         json.dumps(index, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"

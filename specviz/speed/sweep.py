@@ -7,12 +7,12 @@ but good ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from specviz.decoding.plain import start_plain
-from specviz.decoding.run import Run, start
+from specviz.decoding.run import start
 from specviz.decoding.sampling import Sampling
 from specviz.models.pairs import Pair
 from specviz.record.doubts import above_tokens_per_pass
@@ -62,10 +62,10 @@ def blocks(temperatures: Sequence[float] = TEMPERATURES) -> list[Block]:
 def sweep(
     pair: Pair, task: Task, may_go_on: Callable[[], bool], order: Sequence[Block] | None = None
 ) -> Iterator[list[Cell]]:
-    """Measure block after block and yield after every round the block's cells so far: none before there are enough rounds.
+    """Measure block after block and yield after every round the block's cells, from the first that has enough rounds on.
 
-    Ends early once `may_go_on` says no. It is asked before every step: a round that was begun and not ended is dropped, what
-    was yielded stays.
+    Yields no cells after every step, for somebody who waits. Ends early once `may_go_on` says no. It is asked before every
+    step: a round that was begun and not ended is dropped, what was yielded stays.
     """
     for _ in start(pair, task.prompt, k=1, max_new_tokens=WARM_UP_TOKENS, chat=task.chat):
         pass
@@ -73,39 +73,34 @@ def sweep(
         at = replace(task, sampling=replace(task.sampling, temperature=temperature))
         contest = Contest(ks)
         while not contest.is_over():
-            passes = _round(pair, at, contest, may_go_on)
+            passes = yield from _round(pair, at, contest, may_go_on)
             if passes is None:
                 return
-            yield _cells(contest, temperature, passes) if contest.rounds >= FEWEST else []
+            if contest.rounds >= FEWEST:
+                yield [_cell(contest, k, temperature, passes[k]) for k in ks]
 
 
-def _round(pair: Pair, task: Task, contest: Contest, may_go_on: Callable[[], bool]) -> dict[int, int] | None:
-    """Run every loop of a block once and return each one's target passes; None where it may not go on."""
+def _round(
+    pair: Pair, task: Task, contest: Contest, may_go_on: Callable[[], bool]
+) -> Generator[list[Cell], None, dict[int, int] | None]:
+    """Run every loop of a block once and return each one's target passes; None where it may not go on. Yields after every step."""
     options: dict[str, Any] = {
         "sampling": task.sampling, "seed": task.seed, "chat": task.chat, "max_new_tokens": task.tokens,
     }  # fmt: skip
     plain = start_plain(pair.target, task.prompt, **options)
-    passes = {}
-    if not _goes_through(contest.plain_steps(plain, plain.ms), may_go_on):
-        return None
-    for k in contest.speculative:
-        run: Run = start(pair, task.prompt, k=k, **options)
-        if not _goes_through(contest.steps(run, k), may_go_on):
+    runs = {k: start(pair, task.prompt, k=k, **options) for k in contest.speculative}
+    for loop in (
+        contest.plain_steps(plain, plain.ms),
+        *(contest.steps(run, k) for k, run in runs.items()),
+    ):
+        while may_go_on():
+            if next(loop, None) is None:
+                break
+            yield []
+        else:
             return None
-        passes[k] = len(run.trace.data["steps"])
     contest.keep()
-    return passes
-
-
-def _goes_through(loop: Iterator[object], may_go_on: Callable[[], bool]) -> bool:
-    while may_go_on():
-        if next(loop, None) is None:
-            return True
-    return False
-
-
-def _cells(contest: Contest, temperature: float, passes: dict[int, int]) -> list[Cell]:
-    return [_cell(contest, k, temperature, passes[k]) for k in contest.speculative]
+    return {k: len(run.trace.data["steps"]) for k, run in runs.items()}
 
 
 def _cell(contest: Contest, k: int, temperature: float, passes: int) -> Cell:

@@ -44,7 +44,7 @@ from specviz.page.speed.words import (
     timing_of,
     verdict,
 )
-from specviz.page.updates import Update, refusing
+from specviz.page.updates import LIVE_EVERY_S, Update, refusing
 from specviz.record.shape import RunSettings, TraceData, known
 from specviz.speed.sweep import Cell, Task, blocks, sweep
 from specviz.timing import Spread
@@ -275,7 +275,11 @@ class SpeedLab:
         def may_go_on() -> bool:
             return not stopped.is_set() and time.monotonic() - begin < SWEEP_S
 
+        told = 0.0
         for cells in sweep(pair, task, may_go_on, order):
+            if not cells and time.monotonic() - told < LIVE_EVERY_S:
+                continue
+            told = time.monotonic()
             measured |= {(cell.temperature, cell.k): cell for cell in cells}
             share = max(len(measured) / every, (time.monotonic() - begin) / SWEEP_S)
             line = messages.status(f"{len(measured)} of {every} cells", "busy", min(1.0, share))

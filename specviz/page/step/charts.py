@@ -8,19 +8,26 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from specviz.page.charts import BLUE, GREY, ORANGE, plain
-from specviz.record.metrics import speedups
+from specviz.record.metrics import speedups, summary
 from specviz.record.shape import TraceData
 
 
 def speed_figure(data: TraceData) -> go.Figure:
-    """Return a run's cumulative figures over its steps: tokens per target pass, and beside it the speedups there are."""
-    cumulative = speedups(data)
+    """Return a run's cumulative figures over its steps: tokens per target pass, and beside it the speedups there are.
+
+    A speedup that is in doubt is not drawn: a line looks like something known.
+    """
+    cumulative, figures = speedups(data), summary(data)
     lines = [
         ("tokens per target pass, so far", "tokens_per_pass", BLUE, "solid"),
         ("modelled speedup, so far (× plain decoding)", "speedup_modelled", ORANGE, "solid"),
         ("measured speedup, so far (× plain decoding)", "speedup_measured", BLUE, "dash"),
     ]
-    shown = [line for line in lines if any(each[line[1]] is not None for each in cumulative)]
+    shown = [
+        line
+        for line in lines
+        if any(each[line[1]] is not None for each in cumulative) and not figures.get(f"{line[1]}_doubt")
+    ]
     figure = make_subplots(
         rows=1, cols=max(1, len(shown)), horizontal_spacing=0.06, subplot_titles=[line[0] for line in shown]
     )
