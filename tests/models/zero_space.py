@@ -54,7 +54,7 @@ def main():
     shown, said = player(updates_of(handlers.run(visitor, *ASKED)))
     trace = Trace(shown[-1]["trace"])
     again = api._trace(shelf, dict(zip(NAMES, ASKED, strict=True)))
-    plain = list(handlers.time_plain_loop(trace))
+    plain = list(handlers.time_plain_loop(visitor, trace))
     refused = None
     try:
         zero.begin(shelf.pair("smollm2-135m", "self", 0.9), " ", RunOptions())
