@@ -29,7 +29,7 @@ from specviz.decoding.rules import EXACT, RESIDUAL, Rules
 from specviz.decoding.sampling import Draw, Sampling, cumulative
 from specviz.errors import SpecVizError
 from specviz.exactness import throws
-from specviz.exactness.enumeration import accepted_below, continued, table_law
+from specviz.exactness.enumeration import accepted_below, table_law
 from specviz.exactness.faults import HOT, Fault, without_rejected
 from specviz.exactness.findings import TOKENS, in_table
 from specviz.exactness.worlds import FOUR, FOUR_DRAFT, P, Q, Table
@@ -51,6 +51,8 @@ WHOLE_VOCABULARY = (
     "residual-reuses-coin",
     "one-uniform-a-position",
 )
+ELSEWHERE = (*LATER_TOKENS, *WHOLE_LOGITS, *WHOLE_VOCABULARY)  # what a selected position of a run can't show
+FOUR_TOKENS = ("residual-reuses-coin",)  # right with three: what is owed there is owed to one token alone
 
 
 # --- where a step is taken --------------------------------------------------------------------------------------------
@@ -216,7 +218,7 @@ class Throws:
 
     @property
     def inside(self) -> bool:
-        """Whether chance alone explains the distance (it does in at least 999 of 1000 right samples)."""
+        """Whether chance alone explains the distance, as it does in 999 of 1000 right samples."""
         return self.band[0] <= self.distance <= self.band[1]
 
 
@@ -274,8 +276,8 @@ def _throws(trials: int, shares: Floats, target: Floats) -> Throws:
 
 
 def table_of(fault: Fault | None) -> tuple[str, Table, Table]:
-    """Return the table that shows a mistake: its name, p and q. Random numbers shared at one position need four tokens."""
-    four = fault is not None and fault.k == 1
+    """Return the table that shows a mistake: its name, p and q. Three tokens are enough for all mistakes but one."""
+    four = fault is not None and fault.name in FOUR_TOKENS
     return ("four tokens", FOUR, FOUR_DRAFT) if four else ("three tokens", P, Q)
 
 
@@ -293,7 +295,7 @@ def check_table(fault: Fault | None, trials: int | None = None, seed: int = 0) -
         rules, own = fault.rules if fault else EXACT, table_law(p, found.sampling)
         rows = throws.rows_of_tables(p, q)
         sample = throws.throw(rows, found.k, found.sampling, trials=trials, seed=seed, rules=rules)
-        shares = continued(sample.law(), own, TOKENS)
+        shares = sample.gone_on(own, TOKENS, seed)
         thrown = _throws(trials, np.array([shares.get(text, 0.0) for text in texts]), target)
     return Check(texts, target, law, None, None, thrown)
 

@@ -10,6 +10,7 @@ import pytest
 from specviz import EXACT, Sampling, SpecVizError, Trace, decode, load_pair, replay
 from specviz.exactness.faults import FAULTS
 from specviz.exactness.one_step import check_position, check_table, position_of_row, position_of_toy
+from specviz.exactness.throws import SAMPLERS
 from specviz.page.exactness import lab as exactness_lab
 from specviz.page.exactness.ask import read_ask
 from specviz.page.exactness.greedy import greedy
@@ -53,9 +54,9 @@ def test_the_toy_and_the_table_are_those_of_the_library() -> None:
         {"source": "toy", "toy": {"prompt": "7 7", "agreement": 0.5, "temperature": 0.5, "top_k": 3}}
     )
     assert toy["bias"] == check_position(position_of_toy("7 7", 0.5, Sampling(0.5, 3)), EXACT).bias
-    table = answer({"source": "table", "fault": "article-engine"})
-    assert table["bias"] == check_table(FAULTS["article-engine"]).bias and table["throws"] is None
-    assert table["fault"]["does"] == FAULTS["article-engine"].does
+    table = answer({"source": "table", "fault": "sample-engine"})
+    assert table["bias"] == check_table(FAULTS["sample-engine"]).bias and table["throws"] is None
+    assert table["fault"]["does"] == FAULTS["sample-engine"].does
 
 
 def test_every_mistake_has_a_switch() -> None:
@@ -121,3 +122,23 @@ def test_a_foreign_trace_s_pair_is_not_loaded() -> None:
 def test_an_ask_is_returned_as_it_was_understood() -> None:
     ask = read_ask({"source": "toy", "fault": "one-coin", "trials": 100, "seed": 3, "toy": {"top_k": 2}})
     assert read_ask(ask.again()) == ask and exactness_lab.title_of(FAULTS["one-coin"]) == "one coin"
+
+
+def test_a_switch_says_whether_a_selected_position_can_show_it() -> None:
+    trace = open_recorded("opening")
+    spot = {"step": 2, "position": 3}
+    for switch in answer({"source": "table"})["faults"]:
+        shown = answer({"spot": spot, "fault": switch["name"]}, trace)
+        assert (shown["problem"] is None) == switch["here"], switch["name"]
+
+
+def test_a_world_of_four_tokens_says_why_and_is_shown_to_nothing_else() -> None:
+    titles = {name: answer({"source": "table", "fault": name})["title"] for name in FAULTS}
+    four = {name for name, title in titles.items() if "four tokens (three are too few" in title}
+    assert four == {"residual-reuses-coin"}
+    assert all("A world of three tokens, " in title for name, title in titles.items() if name not in four)
+
+
+def test_the_band_comes_with_how_it_was_found() -> None:
+    throws = answer({"source": "table", "trials": 1000})["throws"]
+    assert throws["samplers"] == SAMPLERS and throws["inside"]

@@ -63,11 +63,16 @@ const chooseFault = (name, faults) => {
   askNow();
 };
 
-const drawSources = () => {
+const drawSources = ({ faults }) => {
   element
     .querySelectorAll('[data-source]')
     .forEach((node) => node.setAttribute('aria-pressed', String(node.dataset.source === asking.source)));
   part('toy').hidden = asking.source !== 'toy';
+  const elsewhere = faults.filter((fault) => !fault.here).length;
+  part('here').hidden = asking.source !== 'screen' || elsewhere === 0;
+  part('here').textContent =
+    `${faults.length - elsewhere} of the ${faults.length} rules can be shown at a selected position. The other ${elsewhere} need later `
+    + 'tokens or the whole vocabulary: choose “the toy” or “three tokens” for them.';
   element.querySelectorAll('[data-toy]').forEach((node) => {
     if (node !== document.activeElement) node.value = asking.toy[node.dataset.toy];
   });
@@ -272,9 +277,11 @@ const bandNode = ({ bias, throws }) => {
 const throwParts = (answer) => {
   const { throws, bias } = answer;
   if (!throws) return [make('p', 'svx-soft', 'Not thrown yet.')];
-  const { inside, distance, low, high, trials } = throws;
-  const within = bias < EXACT_BELOW ? 'chance alone explains it.' : 'too few throws to see this mistake.';
-  const verdict = inside ? within : 'chance does not explain it.';
+  const { inside, distance, low, high, trials, samplers } = throws;
+  const right = bias < EXACT_BELOW;
+  const within = right ? 'chance alone explains it.' : 'too few throws to see this mistake.';
+  const without = right ? 'a right sampler does this once in a thousand times; throw again.' : 'chance does not explain it.';
+  const verdict = inside ? within : without;
   return [
     make('p', inside ? 'svx-big' : 'svx-big svx-off', `${small(distance)} away`),
     bandNode(answer),
@@ -289,7 +296,7 @@ const throwParts = (answer) => {
     make('p', '',
       `The share of each token in ${trials.toLocaleString('en')} throws is ${small(distance)} from p: `,
       make('b', '', verdict),
-      ' Of a thousand right samplers 999 stay in the band.',
+      ` Of a thousand right samplers 999 stay in the band: ${samplers.toLocaleString('en')} were thrown to find it.`,
     ),
   ];
 };
@@ -309,13 +316,14 @@ const draw = () => {
   answer = newest;
   root.setAttribute('aria-busy', String(answer.number < asked));
   drawSwitches(answer);
-  drawSources();
+  drawSources(answer);
   part('banner').replaceChildren(...bannerParts(answer));
   part('title').textContent = answer.title ?? '';
   const failed = answer.problem !== null;
   part('chart').replaceChildren(...(failed ? [problemNode(answer)] : drawChart(answer)));
   part('law').replaceChildren(...(failed ? [] : lawParts(answer)));
   part('throws').replaceChildren(...(failed ? [] : throwParts(answer)));
+  element.querySelectorAll('[data-throw]').forEach((node) => { node.disabled = failed; }); // there is nothing to throw
 };
 
 const DOES = {

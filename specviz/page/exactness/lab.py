@@ -15,6 +15,8 @@ from specviz.decoding.rules import EXACT
 from specviz.errors import SpecVizError
 from specviz.exactness.faults import FAULTS, HOT, Fault
 from specviz.exactness.one_step import (
+    ELSEWHERE,
+    FOUR_TOKENS,
     Check,
     cannot_show,
     check_position,
@@ -22,6 +24,7 @@ from specviz.exactness.one_step import (
     position_of_toy,
     table_of,
 )
+from specviz.exactness.throws import SAMPLERS
 from specviz.page.exactness.ask import Ask, Place, as_mapping, place_on_screen, read_ask
 from specviz.page.server.shelf import TOY, Shelf
 from specviz.record.html import as_json
@@ -58,7 +61,7 @@ def _number(given: object) -> int:
 def _switches() -> Iterator[dict[str, Any]]:
     for fault in FAULTS.values():
         yield {
-            "name": fault.name, "row": fault.row, "title": title_of(fault), "exact": fault.exact,
+            "name": fault.name, "row": fault.row, "title": title_of(fault), "exact": fault.exact, "here": fault.name not in ELSEWHERE,
             "toy": {"temperature": fault.sampling.temperature, "top_k": fault.sampling.top_k},
         }  # fmt: skip
 
@@ -100,8 +103,9 @@ def _of_table(ask: Ask) -> dict[str, Any]:
     how, k = (ask.fault.sampling, ask.fault.k) if ask.fault else (HOT, 2)
     drafts = "one draft" if k == 1 else f"{k} drafts"
     truncated = f", top-k {how.top_k}" if how.top_k else ""
+    why = " (three are too few to show this mistake)" if ask.fault and ask.fault.name in FOUR_TOKENS else ""
     return {
-        "title": f"A world of {world}, {drafts} a step: the first three tokens of the text (temperature {how.temperature:g}{truncated})",
+        "title": f"A world of {world}{why}, {drafts} a step: the first three tokens of the text (temperature {how.temperature:g}{truncated})",
         "whole": True,
         "rest": None,
         **_columns(check, ["·".join(map(str, text)) for text in check.cells]),
@@ -130,7 +134,7 @@ def _columns(check: Check, names: list[str | None]) -> dict[str, Any]:
         ],
         "bias": check.bias,
         "throws": thrown
-        and {"trials": thrown.trials, "distance": thrown.distance, "low": thrown.band[0], "high": thrown.band[1], "inside": thrown.inside},
+        and {"trials": thrown.trials, "samplers": SAMPLERS, "distance": thrown.distance, "low": thrown.band[0], "high": thrown.band[1], "inside": thrown.inside},
     }  # fmt: skip
 
 
