@@ -77,7 +77,7 @@ def tells_the_story(trace: Trace) -> bool:
 
 
 def copies_the_line(trace: Trace) -> bool:
-    """Whether the target did go on copying."""
+    """Whether the target did repeat the line, if not all of it."""
     return LINE.split(", ")[1].strip() in trace.text
 
 
@@ -104,8 +104,8 @@ PLANS = (
     ),
     Plan(
         "copies",
-        "A paragraph copied three times",
-        "It stands twice in the prompt, and the target copies it again. Does the small draft see that coming?",
+        "A line that stands twice in the prompt",
+        "The target shortens the line, and repeats it in its short form. Does the small draft see that coming?",
         COPIES,
         temperature=0.3,
         tokens=40,
@@ -114,7 +114,7 @@ PLANS = (
     ),
     Plan(
         "lookup",
-        "The same copies, with prompt lookup as draft",
+        "The same prompt, with prompt lookup as draft",
         "No draft model at all: it proposes what followed the same words before. When is that a good guess?",
         COPIES,
         draft="lookup",
@@ -153,7 +153,7 @@ PLANS = (
     Plan(
         "self",
         "The target drafts for itself",
-        "p and q are one law, so every draft is kept. Is that faster? Look at the step's clock.",
+        "One model on both sides: p and q differ by rounding alone, every draft is kept. Is that faster? Look at the step's clock.",
         SEA,
         draft="self",
         tokens=40,

@@ -1,4 +1,4 @@
-"""A world of 100 tokens that needs no weights: the article's demonstration, done right.
+"""A world of 100 tokens that needs no weights.
 
 The target's logits are normal numbers that depend on the last two tokens, so it does look at its context; the draft's
 are a mixture of those and of other normal numbers. `agreement` is the weight of the target's: at 1 the draft is the

@@ -83,6 +83,14 @@ def vocabulary_size(folder: str | Path) -> int:
         return int(tensors.get_slice("id_map").get_shape()[0])
 
 
+def known_ids(folder: str | Path) -> frozenset[int]:
+    """Return which of the target's tokens the draft in `folder` knows."""
+    from safetensors import safe_open
+
+    with safe_open(Path(folder) / MAP, "pt") as tensors:
+        return frozenset(tensors.get_tensor("id_map").tolist())
+
+
 def load_trimmed(folder: str | Path, target: LoadedModel, device: str | None = None) -> TrimmedModel:
     """Load the draft in `folder` for `target`, in the target's dtype, onto `device` (the target's by default).
 

@@ -90,6 +90,20 @@ def test_drafts_from_one_law_are_kept_and_noise_is_not(traces: dict[str, Trace])
     assert traces["noise"].metrics["acceptance_examined"] < 0.2
 
 
+def test_the_hints_say_what_the_runs_hold(traces: dict[str, Trace]) -> None:
+    """Titles and hints are the script's; what they state of a run is so."""
+    assert [(plan.title, plan.look_for) for plan in recording.PLANS] == [
+        (entry.title, entry.look_for) for entry in gallery.entries()
+    ]
+    copies, own = traces["copies"], traces["self"].metrics
+    line = copies.data["prompt"]["text"].splitlines()[0]
+    assert copies.data["prompt"]["text"].splitlines() == [line, line]
+    short = copies.text.splitlines()[0]
+    assert short != line and len(short) < len(line) and copies.text.splitlines()[1] == short
+    assert traces["lookup"].data["prompt"] == copies.data["prompt"]
+    assert 0.95 < own["overlap_mean"] < 1 == own["acceptance_examined"]
+
+
 def test_an_unknown_or_damaged_recording_is_refused_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

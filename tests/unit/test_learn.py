@@ -87,10 +87,10 @@ def test_every_section_ends_with_something_to_try_and_a_question_with_its_answer
     assert len(text()["sentences"]) == 10 and len(text()["glossary"]) > 20
 
 
-def test_the_article_s_mistakes_each_have_their_switch() -> None:
+def test_the_classic_mistakes_each_have_their_switch() -> None:
     switched = [[link["ask"]["fault"] for link in learn_text.links(each)] for each in text()["mistakes"]]
     assert len(switched) == 6 and all(switched)
-    assert {"argmax-draft", "resample-from-p", "bonus-after-rejection", "argmax-bonus", "coin-is-draft-uniform", "article-engine"} <= {
+    assert {"argmax-draft", "resample-from-p", "bonus-after-rejection", "argmax-bonus", "coin-is-draft-uniform", "sample-engine"} <= {
         fault for faults in switched for fault in faults
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The formulas against the papers' own tables and the article's figures."""
+"""The formulas against the papers' own tables and figures of known machines."""
 
 from __future__ import annotations
 

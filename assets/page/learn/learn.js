@@ -78,8 +78,8 @@ const CHAPTERS = {
   questions: ({ questions }) => questions.flatMap(({ title, questions: list }) => [make('h3', '', title), ...list.map(entryNode)]),
   mistakes: ({ mistakes }) => [
     make('p', '',
-      'The article that this project was made from calls its engine exact. It makes five mistakes of the law. ',
-      'Each is a switch in the exactness lab.',
+      'Five mistakes of the law that are easily made, one by one and all at once. ',
+      'Four have a switch in the exactness lab; the fifth takes several steps to show.',
     ),
     ...mistakes.map((entry) => {
       const node = entryNode(entry);

@@ -15,12 +15,14 @@ from urllib.parse import parse_qsl
 
 from specviz import Trace, theory
 from specviz.bundle import ASSETS, text_of
+from specviz.decoding.rules import EXACT
 from specviz.errors import SpecVizError
-from specviz.exactness.faults import HOT, fault_named
-from specviz.exactness.one_step import check_table
+from specviz.exactness.faults import FAULTS, HOT, fault_named
+from specviz.exactness.one_step import check_table, first_token, position_of_toy
 from specviz.exactness.throws import check_trials
 from specviz.models.catalogue import OWN_DRAFT
-from specviz.models.trimmed import vocabulary_size
+from specviz.models.trimmed import known_ids, vocabulary_size
+from specviz.page.choices import IDS
 from specviz.page.controls import NAMES
 from specviz.page.gallery import entry_of, open_recorded
 from specviz.page.link import EXACTNESS_SOURCES
@@ -84,6 +86,8 @@ def _of_run(name: str, key: str) -> Any:
     k = trace.data["settings"]["k"]
     if key == "rows":
         return k + 1
+    if key == "unknown":
+        return len([token for token in trace.token_ids if token not in known_ids(OWN_DRAFT)])
     if key in ("c", "v"):
         costs = known(trace.data["costs"])
         return (costs["draft_ms"] if key == "c" else costs["target_ms"][k]) / costs["target_ms"][0]
@@ -110,10 +114,15 @@ def _machine(name: str) -> hardware.Machine:
 
 FORMULAS: Mapping[str, Callable[..., Any]] = {
     "bias": lambda fault: check_table(fault_named(fault)).bias,
+    "harmless": lambda: sum(fault.exact for fault in FAULTS.values()),
+    "kept": lambda agreement: float(
+        first_token(position_of_toy(IDS[0], float(agreement), HOT), EXACT).kept.sum()
+    ),
     "tokens": lambda alpha, k: theory.expected_tokens(float(alpha), int(k)),
     "drafted": lambda alpha, k: (theory.expected_tokens(float(alpha), int(k)) - 1) / int(k),
     "passes": lambda alpha, k: 100 / theory.expected_tokens(float(alpha), int(k)),
-    "speedup": lambda alpha, k, c: theory.speedup(float(alpha), int(k), float(c)),
+    "reached": lambda alpha, place: float(alpha) ** (int(place) - 1),
+    "speedup": lambda alpha, k, c, v=1: theory.speedup(float(alpha), int(k), float(c), float(v)),
     "operations": lambda alpha, k, c: theory.operations_factor(float(alpha), int(k), float(c)),
     "ceiling": lambda alpha: 1 / (1 - float(alpha)),
     "bandwidth": lambda name: _machine(name).bytes_per_s / 1e12,
@@ -261,7 +270,7 @@ def _add(entry: Data, line: str) -> None:
 
 
 def mistakes() -> list[Data]:
-    """Return the article's mistakes: title, what is wrong, the switches that show it."""
+    """Return the classic mistakes: title, what is wrong, the switches that show it."""
     entries: list[Data] = []
     for line in _lines("mistakes"):
         if line.startswith("## "):
