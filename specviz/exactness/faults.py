@@ -396,9 +396,9 @@ _ALL = (
     ),
     Fault(
         "five",
-        "A sample engine of the kind that circulates: drafts the likeliest token and tests it with the whole of q (plus "
-        "0.000000001), replaces from p, adds a bonus even after a rejection at the last position, takes the likeliest token "
-        "as the bonus, and seeds its generator again for every step.",
+        "Drafts the likeliest token and tests it with the whole of q (plus 0.000000001), replaces from p, adds a bonus even "
+        "after a rejection at the last position, takes the likeliest token as the bonus, and seeds its generator again for "
+        "every step.",
         "Five mistakes at once. The first four each have a switch here; the fifth leaves one step right and shows only over "
         "several, so no figure here holds it.",
         replace(

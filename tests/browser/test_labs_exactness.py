@@ -18,6 +18,8 @@ def open_lab(page: Page) -> None:
 def test_from_no_run_to_the_selected_position_and_a_csv(page: Page, tmp_path: Path) -> None:
     open_lab(page)
     expect(page.locator(".svx-problem")).to_contain_text("no run on screen yet")
+    expect(page.locator('[data-throw="1000"]')).to_be_disabled()  # there is nothing to throw
+    expect(page.locator('[data-part="here"]')).to_contain_text("can be shown at a selected position")
     page.locator('[role="tab"][data-tab-id="step"]').click()
     run(page)
     press(page, "Home", "n")
@@ -43,6 +45,7 @@ def test_from_no_run_to_the_selected_position_and_a_csv(page: Page, tmp_path: Pa
 def test_a_mistake_is_switched_on_thrown_run_and_exported(page: Page, tmp_path: Path) -> None:
     open_lab(page)
     page.locator('[data-source="table"]').click()
+    expect(page.locator('[data-part="here"]')).to_be_hidden()
     page.locator('[data-throw="10000"]').click()
     expect(page.locator('[data-part="throws"]')).to_contain_text("chance alone explains it")
     page.locator('.svx-switch[data-fault="resample-from-p"]').press("Enter")

@@ -72,7 +72,7 @@ const drawSources = ({ faults }) => {
   part('here').hidden = asking.source !== 'screen' || elsewhere === 0;
   part('here').textContent =
     `${faults.length - elsewhere} of the ${faults.length} rules can be shown at a selected position. The other ${elsewhere} need later `
-    + 'tokens or the whole vocabulary: choose “the toy” or “three tokens” for them.';
+    + 'tokens or the whole vocabulary: “three tokens” shows them.';
   element.querySelectorAll('[data-toy]').forEach((node) => {
     if (node !== document.activeElement) node.value = asking.toy[node.dataset.toy];
   });
