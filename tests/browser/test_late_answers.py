@@ -155,6 +155,7 @@ HARDWARE = {
     for each in (
         Control("hw-bandwidth", "1234"),
         Control("hw-peak", "567"),
+        Control("hw-memory", "89"),
         Control("hw-alpha", "0.33"),
         Control("hw-k", "13"),
     )
@@ -257,9 +258,9 @@ LATE = (
          ("#speed-verdict", "K = {if-k} gives")),
     Late("HardwareLab.open", {"hw-alpha": "0.63", "hw-k": "4"}, ("hw-alpha",), lambda page: tab(page, "hardware"),
          figures=("#hw-cards", "with K = {hw-k}, α = {hw-alpha}")),
-    Late("HardwareLab.choose", {"hw-bandwidth": "5300", "hw-peak": "1307"}, ("hw-bandwidth", "hw-peak"), on_amd,
+    Late("HardwareLab.choose", {"hw-bandwidth": "5300", "hw-peak": "1307", "hw-memory": "192"}, ("hw-bandwidth", "hw-memory"), on_amd,
          lambda page: opened(page, "hardware", "#hw-source", "Balance"), ("#hw-source", "Your own numbers.")),
-    Late("HardwareLab.measure", {"hw-bandwidth": "50", "hw-peak": "2"}, ("hw-bandwidth", "hw-peak"), press("#hw-measure"),
+    Late("HardwareLab.measure", {"hw-bandwidth": "50", "hw-peak": "2", "hw-memory": ""}, ("hw-bandwidth", "hw-peak"), press("#hw-measure"),
          lambda page: opened(page, "hardware", "#hw-source", "Balance"), ("#hw-source", "Your own numbers.")),
 )  # fmt: skip
 ONLY_TELL = {  # of all controls, they set the menu of recorded runs, or none at all

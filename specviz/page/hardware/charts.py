@@ -29,9 +29,14 @@ DOT = {"symbol": "circle", "size": 16, "color": BLUE}
 TERA = 1e12
 
 
-def roofline_figure(machine: Machine, target: Model, batch: int, k: int) -> go.Figure:
-    """Return what a machine can do at each intensity, with a plain pass and one over K + 1 rows on it; both axes in decades."""
-    plain, checked = (hardware.intensity(target, rows) for rows in (batch, batch * (k + 1)))
+def roofline_figure(machine: Machine, target: Model, batch: int, k: int, context: float) -> go.Figure:
+    """Return what a machine can do at each intensity, with a plain pass and one over K + 1 rows on it; both axes in decades.
+
+    An overhead puts the passes below the roof.
+    """
+    cached = batch * context
+    plain, checked = (hardware.intensity(target, rows, cached) for rows in (batch, batch * (k + 1)))
+    done, done_checked = (reached(machine, target, rows, cached) for rows in (batch, batch * (k + 1)))
     lowest = min(0.5, plain / 2)
     highest = 4 * max(machine.balance, checked)
     figure = go.Figure()
@@ -47,12 +52,12 @@ def roofline_figure(machine: Machine, target: Model, batch: int, k: int) -> go.F
         type="line", x0=machine.balance, x1=machine.balance, y0=_attained(machine, lowest), y1=machine.flops / TERA,
         line={"color": GREY, "width": 2.5, "dash": "dot"},
     )  # fmt: skip
-    mark(figure, plain, _attained(machine, plain), DOT)
-    mark(figure, checked, _attained(machine, checked), RING)
+    mark(figure, plain, done / TERA, DOT)
+    mark(figure, checked, done_checked / TERA, RING)
     key(
         figure,
-        f"{ink(BLUE, '●')} plain, {_rows(batch)}: {_share(machine, plain)} busy",
-        f"○ checking {_rows(batch * (k + 1))}: {_share(machine, checked)} busy",
+        f"{ink(BLUE, '●')} plain, {_rows(batch)}: {percent(done / machine.flops)} busy",
+        f"○ checking {_rows(batch * (k + 1))}: {percent(done_checked / machine.flops)} busy",
         f"{ink(GREY, '┄┄')} balance: {machine.balance:.3g} FLOP/byte",
         left=True,
     )
@@ -61,7 +66,7 @@ def roofline_figure(machine: Machine, target: Model, batch: int, k: int) -> go.F
         type="log",
         dtick=1,
         exponentformat="none",
-        range=_decades(_attained(machine, lowest), machine.flops / TERA),
+        range=_decades(min(_attained(machine, lowest), done / TERA), machine.flops / TERA),
     )
     return finish(figure, "FLOP for each byte read", "TFLOP/s at most")
 
@@ -70,8 +75,9 @@ def _attained(machine: Machine, intensity: float) -> float:
     return min(machine.flops, machine.bytes_per_s * intensity) / TERA
 
 
-def _share(machine: Machine, intensity: float) -> str:
-    return percent(_attained(machine, intensity) * TERA / machine.flops)
+def reached(machine: Machine, model: Model, rows: float, cached: float) -> float:
+    """Return the operations a second of a pass, at most."""
+    return hardware.operations(model, rows) / hardware.pass_seconds(machine, model, rows, cached)
 
 
 def percent(share: float) -> str:
@@ -88,10 +94,10 @@ def _decades(low: float, high: float) -> list[float]:
     return [log10(low) - 0.2, log10(high) + 1.6]
 
 
-def bytes_figure(target: Model, draft: Model, alpha: float, k: int, tokens: int) -> go.Figure:
-    """Return the bytes of weights read for some tokens, without a draft and with one."""
-    plain, _ = hardware.bytes_moved(target, draft, alpha, 0, tokens)
-    ours, drafts = hardware.bytes_moved(target, draft, alpha, k, tokens)
+def bytes_figure(target: Model, draft: Model, alpha: float, k: int, tokens: int, context: float) -> go.Figure:
+    """Return the bytes read for some tokens, without a draft and with one."""
+    plain, _ = hardware.bytes_moved(target, draft, alpha, 0, tokens, context)
+    ours, drafts = hardware.bytes_moved(target, draft, alpha, k, tokens, context)
     unit, name = byte_unit(plain)
     sides = ["with a draft", "plain"]
     figure = go.Figure()
@@ -117,15 +123,15 @@ def byte_unit(size: float) -> tuple[float, str]:
 
 
 def batch_figure(
-    machine: Machine, target: Model, draft: Model, alpha: float, k: int, batch: int
+    machine: Machine, target: Model, draft: Model, alpha: float, k: int, batch: int, context: float
 ) -> go.Figure:
     """Return the gain over plain decoding against the batch, at K and at the K that is best for each batch."""
-    at_k = [gain(machine, target, draft, alpha, k, each) for each in BATCHES]
+    at_k = [gain(machine, target, draft, alpha, k, each, context) for each in BATCHES]
     best = [
-        max(gain(machine, target, draft, alpha, each_k, each) for each_k in range(MAX_K + 1))
+        max(gain(machine, target, draft, alpha, each_k, each, context) for each_k in range(MAX_K + 1))
         for each in BATCHES
     ]
-    here = gain(machine, target, draft, alpha, k, batch)
+    here = gain(machine, target, draft, alpha, k, batch, context)
     figure = go.Figure()
     line(figure, BATCHES, best, GREY, "batch %{x}, best K: %{y:.2f}×<extra></extra>", dash="dash")
     line(figure, BATCHES, at_k, INK, f"batch %{{x}}, K = {k}: %{{y:.2f}}×<extra></extra>")
@@ -137,8 +143,10 @@ def batch_figure(
     return finish(figure, "sequences together, the batch", "× plain decoding")
 
 
-def gain(machine: Machine, target: Model, draft: Model, alpha: float, k: int, batch: int) -> float:
+def gain(
+    machine: Machine, target: Model, draft: Model, alpha: float, k: int, batch: int, context: float
+) -> float:
     """Return the bound with K drafts a step / the bound without, at a batch; K = 0 is plain decoding."""
     return hardware.speculative_tokens_per_s(
-        machine, target, draft, alpha, k, batch
-    ) / hardware.plain_tokens_per_s(machine, target, batch)
+        machine, target, draft, alpha, k, batch, context
+    ) / hardware.plain_tokens_per_s(machine, target, batch, context)

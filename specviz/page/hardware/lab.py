@@ -10,8 +10,17 @@ import gradio as gr
 
 from specviz import Trace, theory
 from specviz.bounds import MAX_K, positive, real, whole
+from specviz.errors import SpecVizError
 from specviz.page import messages
-from specviz.page.hardware.charts import batch_figure, byte_unit, bytes_figure, gain, percent, roofline_figure
+from specviz.page.hardware.charts import (
+    batch_figure,
+    byte_unit,
+    bytes_figure,
+    gain,
+    percent,
+    reached,
+    roofline_figure,
+)
 from specviz.page.messages import Card, Grid, GridCell
 from specviz.page.server.shelf import Shelf
 from specviz.page.settings import one_of
@@ -23,46 +32,103 @@ from specviz.speed.this_machine import measure_this_machine
 
 THIS = "this machine"
 OWN = "my own numbers"
-BITS = (16, 8, 4)
+PRODUCTS = (16, 8)
 TOKENS = 100
 MOST_BATCH = 512
-GIGA, TERA = 1e9, 1e12
+MOST_BITS = 32
+LONG_CONTEXT = 32_000
+KILO, GIGA, TERA = 1e3, 1e9, 1e12
+# 70 billion weights in 16 bits, with a draft, fit into one B200; the caches are those of Llama 3.1 70B and 8B.
 DEFAULTS: dict[str, Any] = {
-    "machine": "NVIDIA H100 SXM", "bandwidth": 3350.0, "peak": 989.0, "target": 70.0, "bits": 16, "active": 100.0, "draft": 8.0,
-    "alpha": 0.8, "k": 4, "batch": 1,
+    "machine": "NVIDIA B200", "bandwidth": 8000.0, "peak": 2250.0, "memory": 180.0, "products": 16,
+    "target": 70.0, "bits": 16.0, "active": 100.0, "cache": round(hardware.CACHE_70B / KILO), "context": 1000, "overhead": 0.0,
+    "draft": 8.0, "draft_bits": 16.0, "draft_cache": round(hardware.CACHE_8B / KILO), "alpha": 0.8, "k": 4, "batch": 1,
 }  # fmt: skip
-CALCULATED = ("status", "source", "cards", "roofline", "bytes", "batch_chart", "changes")
-HEADS = ("free up to", "plain, tokens/s", "with K, tokens/s", "gain", "best K")
+CALCULATED = ("status", "fit", "source", "cards", "roofline", "bytes", "batch_chart", "changes")
+PICTURES = ("roofline", "bytes", "batch_chart")
+NUMBERS = ("bandwidth", "peak", "memory")  # what a machine brings
+HEADS = ("free up to", "plain, tokens/s", "with K, tokens/s", "gain", "best K", "memory")
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What is calculated with: a machine, two models, and how they are used."""
+    """What is calculated with: a machine and the bits of its products, two models, and how they are used."""
 
-    machine: Machine
+    peak: Machine
+    products: int
     target: Model
     draft: Model
     alpha: float
     k: int
     batch: int
+    context: int
+
+    @property
+    def machine(self) -> Machine:
+        """The machine with its peak for these products: 8-bit ones are faster where the machine is known to have them."""
+        faster = self.peak.eight_bit if self.products == 8 else 1.0
+        return replace(self.peak, flops=self.peak.flops * faster)
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models that are in memory: without drafts only the target."""
+        return (self.target, self.draft) if self.k else (self.target,)
+
+    @property
+    def held(self) -> float:
+        """The bytes of memory that weights and caches take."""
+        return hardware.bytes_held(self.models, self.batch, self.context)
+
+    def gain(self, k: int) -> float:
+        """Return the bound with K drafts a step / the bound without."""
+        return gain(self.machine, self.target, self.draft, self.alpha, k, self.batch, self.context)
+
+    @property
+    def plain(self) -> float:
+        """The most tokens a second without a draft."""
+        return hardware.plain_tokens_per_s(self.machine, self.target, self.batch, self.context)
 
 
 def read_setup(values: Mapping[str, Any]) -> Setup:
     """Return the controls' values in range, or raise SpecVizError at the first that can't be used."""
     bandwidth = positive("The bandwidth", values["bandwidth"], 1e6, "GB/s")
     peak = positive("The peak arithmetic", values["peak"], 1e6, "TFLOP/s")
+    memory = values["memory"] and positive("The memory", values["memory"], 1e6, "GB")
+    overhead = real("The overhead of a pass", values["overhead"], 0, 1e4)
+    machine = hardware.machine_from(str(values["machine"]), bandwidth, peak, "", memory or None, overhead)
+    listed = _listed(values) or _of_name(values["machine"])
+    products = int(one_of("size of a product", str(values["products"]), [str(bits) for bits in PRODUCTS]))
     target = positive("The target's size", values["target"], 1e5, "billion parameters")
     draft = positive("The draft's size", values["draft"], 1e5, "billion parameters")
-    bits = int(one_of("size of a weight", str(values["bits"]), [str(bits) for bits in BITS]))
+    bits = positive("A target weight's size", values["bits"], MOST_BITS, "bits")
+    draft_bits = positive("A draft weight's size", values["draft_bits"], MOST_BITS, "bits")
+    if products < 16 and max(bits, draft_bits) > products:
+        raise SpecVizError(
+            f"{products}-bit products need weights of at most {products} bits, in both models."
+        )
     active = positive("The active share", values["active"], 100, "%") / 100
+    cache = real("The target's cache", values["cache"], 0, 1e6)
+    draft_cache = real("The draft's cache", values["draft_cache"], 0, 1e6)
     return Setup(
-        machine=hardware.machine_from(str(values["machine"]), bandwidth, peak, ""),
-        target=Model(target * GIGA, bits, active),
-        draft=Model(draft * GIGA, bits),
+        peak=replace(machine, eight_bit=listed.eight_bit if listed else 1.0),
+        products=products,
+        target=Model(target * GIGA, bits, active, cache * KILO),
+        draft=Model(draft * GIGA, draft_bits, cache=draft_cache * KILO),
         alpha=real("The acceptance", values["alpha"], 0, 1),
         k=whole("K", values["k"], 0, MAX_K),
         batch=whole("The batch", values["batch"], 1, MOST_BATCH),
+        context=whole("The context", values["context"], 0, 10_000_000),
     )
+
+
+def _of_name(name: Any) -> Machine | None:
+    return next((each for each in MACHINES if each.name == name), None)
+
+
+def _listed(values: Mapping[str, Any]) -> Machine | None:
+    """Return the machine of the list whose figures the fields hold."""
+    held = (values["bandwidth"], values["peak"], values["memory"])
+    return next((each for each in MACHINES if _shown(each) == held), None)
 
 
 class HardwareLab:
@@ -99,159 +165,226 @@ class HardwareLab:
         machine, target, draft = setup.machine, setup.target, setup.draft
         yield (
             messages.status(""),
+            messages.status(*fit(setup)),
             messages.panel(lines=[self._source(given)]),
             messages.panel(cards_of(setup), lines=[bytes_sentence(setup)]),
-            roofline_figure(machine, target, setup.batch, setup.k),
-            bytes_figure(target, draft, setup.alpha, setup.k, TOKENS),
-            batch_figure(machine, target, draft, setup.alpha, setup.k, setup.batch),
+            roofline_figure(machine, target, setup.batch, setup.k, setup.context),
+            bytes_figure(target, draft, setup.alpha, setup.k, TOKENS, setup.context),
+            batch_figure(machine, target, draft, setup.alpha, setup.k, setup.batch, setup.context),
             messages.panel(grid=changes(setup)),
         )
 
     def _source(self, given: Mapping[str, Any]) -> str:
         """Return where the machine's figures are from; changed ones are nobody's but the visitor's."""
-        known = self._known(given["machine"])
-        if known and (given["bandwidth"], given["peak"]) == _shown(known):
-            return f"{known.source}. Balance {known.balance:.3g} FLOP/byte."
-        return (
-            "Your own numbers."
-            if known or given["machine"] == OWN
-            else f"{THIS.capitalize()} has not been measured yet."
-        )
-
-    def _known(self, name: Any) -> Machine | None:
-        if name == THIS:
-            return self._here
-        return next((each for each in MACHINES if each.name == name), None)
+        here = given["machine"] == THIS and self._here
+        if here and (given["bandwidth"], given["peak"]) == _shown(here)[:2]:
+            return f"{here.source}. Balance {here.balance:.3g} FLOP/byte."
+        if listed := _listed(given):
+            return f"{listed.source}. Balance {listed.balance:.3g} FLOP/byte."
+        if given["machine"] == THIS and not here:
+            return f"{THIS.capitalize()} has not been measured yet."
+        return "Your own numbers."
 
     def choose(self, *values: Any) -> Update:
-        """Put a machine's figures into the fields and calculate; returns bandwidth, peak, and the rest."""
+        """Put a machine's figures into the fields and calculate; returns bandwidth, peak, memory, and the rest."""
         given = _named(values)
         if given["machine"] == THIS and self._here is None:
             line = messages.status(
                 f"{THIS.capitalize()} has not been measured yet: press “Measure this machine”."
             )
-            return (gr.skip(), gr.skip(), line, *[gr.skip()] * (len(CALCULATED) - 1))
-        known = self._known(given["machine"])
+            return (*[gr.skip()] * len(NUMBERS), *_told(line))
+        known = self._here if given["machine"] == THIS else _of_name(given["machine"])
         if known is None:
-            return (gr.skip(), gr.skip(), *self._calculated(given))
-        given["bandwidth"], given["peak"] = _shown(known)
-        return (given["bandwidth"], given["peak"], *self._calculated(given))
+            return (*[gr.skip()] * len(NUMBERS), *self._calculated(given))
+        given |= dict(zip(NUMBERS, _shown(known), strict=True))
+        return (*_shown(known), *self._calculated(given))
 
     def measure(self, request: gr.Request, *values: Any) -> Iterator[Update]:
-        """Measure this machine, now; returns machine, bandwidth, peak, and the rest."""
+        """Measure this machine, now; returns machine, bandwidth, peak, memory, and the rest."""
         work = self.shelf.claimed(str(request.session_hash), "A measurement", self._measure(_named(values)))
-        yield from refusing(work, lambda line: (*[gr.skip()] * 3, *_refused(line)))
+        yield from refusing(work, lambda line: (*[gr.skip()] * (1 + len(NUMBERS)), *_told(line)))
 
     def _measure(self, given: dict[str, Any]) -> Iterator[Update]:
         for line in self.shelf.lines_until_free(THIS):
-            yield (*[gr.skip()] * 3, *_refused(messages.status(line, "busy")))
+            yield (*[gr.skip()] * (1 + len(NUMBERS)), *_told(messages.status(line, "busy")))
         try:
             busy = messages.status(
                 "Measuring: reading a large matrix, multiplying two. A second or two.", "busy"
             )
-            yield (*[gr.skip()] * 3, *_refused(busy))
+            yield (*[gr.skip()] * (1 + len(NUMBERS)), *_told(busy))
             self._here = measure_this_machine()
         finally:
             self.shelf.free(THIS)
         given["machine"] = THIS
-        given["bandwidth"], given["peak"] = _shown(self._here)
+        given |= dict(zip(NUMBERS, _shown(self._here), strict=True))
         menu = gr.update(choices=self.machines(), value=THIS)
-        yield (menu, given["bandwidth"], given["peak"], *self._calculated(given))
+        yield (menu, *_shown(self._here), *self._calculated(given))
 
 
 def _named(values: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(DEFAULTS, values, strict=True))
 
 
-def _refused(line: str) -> Update:
+def _told(line: str) -> Update:
+    """Say something beside results that still hold."""
     return (line, *[gr.skip()] * (len(CALCULATED) - 1))
 
 
-def _shown(machine: Machine) -> tuple[float, float]:
-    """Return a machine's bandwidth and peak as the fields have them, GB/s and TFLOP/s, to four digits."""
-    return float(f"{machine.bytes_per_s / GIGA:.4g}"), float(f"{machine.flops / TERA:.4g}")
+def _refused(line: str) -> Update:
+    """Say what can't be used, and take away what was calculated from other numbers: without cards no picture is seen."""
+    blank = {"status": line, "fit": messages.status("")} | dict.fromkeys(PICTURES, gr.skip())
+    return tuple(blank.get(name, messages.panel()) for name in CALCULATED)
+
+
+def _shown(machine: Machine) -> tuple[float, float, float | None]:
+    """Return a machine's bandwidth, peak and memory as the fields have them, GB/s, TFLOP/s and GB, to four digits."""
+    memory = None if machine.memory is None else _digits(machine.memory / GIGA)
+    return _digits(machine.bytes_per_s / GIGA), _digits(machine.flops / TERA), memory
+
+
+def _digits(number: float) -> float:
+    return float(f"{number:.4g}")
 
 
 # --- figures and sentences --------------------------------------------------------------------------------------------
 
 
+def fit(setup: Setup) -> tuple[str, str]:
+    """Return whether the models and their caches fit into the machine's memory, and the line's tone."""
+    parts = [f"target {_in_gb(setup.target.bytes)}"]
+    if setup.k:
+        parts.append(f"draft {_in_gb(setup.draft.bytes)}")
+    caches = setup.held - sum(model.bytes for model in setup.models)
+    if caches:
+        parts.append(f"KV cache{'s' * bool(setup.k)} {_in_gb(caches)}")
+    needs = f"{' + '.join(parts)} = {_in_gb(setup.held)}"
+    memory = setup.peak.memory
+    if memory is None:
+        return f"It takes {needs}. How much memory the machine has is not given.", "quiet"
+    if setup.held <= memory:
+        return f"It fits: {needs} of {_in_gb(memory)}.", "quiet"
+    machines = hardware.machines_needed(memory, setup.held)
+    alone = replace(setup, k=0).held <= memory
+    without = " Without the draft it would fit." if alone else ""
+    return (
+        f"It does not fit: {needs}, and one such machine has {_in_gb(memory)}. It takes {machines:,} or more of them.{without} "
+        "All figures below are for one, as if it had the memory."
+    ), "error"  # fmt: skip
+
+
 def cards_of(setup: Setup) -> list[Card]:
     """Return the calculator's figures, each with how it comes about."""
     machine, target, batch, k = setup.machine, setup.target, setup.batch, setup.k
-    plain = hardware.plain_tokens_per_s(machine, target, batch)
-    ours = hardware.speculative_tokens_per_s(machine, target, setup.draft, setup.alpha, k, batch)
-    free = hardware.free_rows(machine, target)
+    cached = batch * setup.context
+    ours = setup.plain * setup.gain(k)
+    free = hardware.free_rows(machine, target, cached)
     checked = batch * (k + 1)
-    used = min(1.0, hardware.intensity(target, batch) / machine.balance)
+    used = reached(machine, target, batch, cached) / machine.flops
+    cost = hardware.draft_cost(machine, target, setup.draft, batch, setup.context)
     spent = theory.operations_factor(
         setup.alpha, k, setup.draft.parameters / (target.parameters * target.active)
     )
     return [
         Card("the target's weights", size(target.bytes), (f"{_billions(target)} × {target.bits:g} bit / 8.",)),
-        Card("without a draft, at most", f"{_rate(plain)} tokens/s", (_why_plain(setup),)),
-        Card(f"with K = {k}, α = {setup.alpha:.2f}", f"{_rate(ours)} tokens/s", (f"{ours / plain:.2f}× plain decoding, at most.", f"Draft: {_billions(setup.draft)}.")),
-        Card("arithmetic is free up to", f"{free:.0f} row{'s' * (round(free) != 1)}", (f"Balance × bits / 16. This step checks {checked}: {'free' if checked <= free else 'not free'}.",)),
-        Card("arithmetic units busy", percent(used), ("In a plain pass: the rest of the time they wait for weights.",)),
+        Card("without a draft, at most", f"{_rate(setup.plain)} tokens/s", (_why_plain(setup),)),
+        Card(f"with K = {k}, α = {setup.alpha:.2f}", f"{_rate(ours)} tokens/s", (f"{ours / setup.plain:.2f}× plain decoding, at most.", f"Draft: {_billions(setup.draft)}.")),
+        Card("a draft pass, c", f"{cost:.2f}", (f"Of a target pass. Its weights: {setup.draft.bytes / target.bytes:.2f} of the target's.",)),
+        Card("arithmetic is free up to", f"{free:,.0f} row{'s' * (round(free) != 1)}", (_why_free(setup), f"This step checks {checked}: {'free' if checked <= free else 'not free'}.")),
+        Card("arithmetic units busy", percent(used), ("In a plain pass: the rest of the time they wait for memory.",)),
         Card("arithmetic for a token", f"{spent:.2f}×", ("Speculation spends more of it: Leviathan et al., Theorem 3.11.",)),
     ]  # fmt: skip
 
 
 def _why_plain(setup: Setup) -> str:
-    if hardware.intensity(setup.target, setup.batch) >= setup.machine.balance:
-        return "Arithmetic is the limit: the batch fills the units."
+    cached = setup.batch * setup.context
+    if hardware.intensity(setup.target, setup.batch, cached) >= setup.machine.balance:
+        why = "Arithmetic is the limit: the batch fills the units"
+    elif setup.target.active < 1:
+        why = "Bandwidth / the weights that the experts of this batch touch"
+    else:
+        why = "Bandwidth / weights"
+    read = setup.target.cache * cached
+    if read and "Bandwidth" in why:
+        why += f" and {size(read)} of cache"
+    if setup.machine.overhead_s:
+        why += ", with the overhead"
+    return f"{why}." if setup.batch == 1 else f"{why}, for all {setup.batch} together."
+
+
+def _why_free(setup: Setup) -> str:
+    """Return how the number of free rows comes about; the short formula holds only where a pass reads just all weights."""
     if setup.target.active < 1:
-        return "Bandwidth / the weights that the experts of this batch touch."
-    return (
-        "Bandwidth / weights."
-        if setup.batch == 1
-        else f"Bandwidth / weights, for all {setup.batch} together."
-    )
+        return "Where the arithmetic takes longer than reading the experts that so many rows touch."
+    if setup.target.cache * setup.context:
+        return "Balance × bytes read / 2 operations a weight."
+    return "Balance × bits / 16."
 
 
 def bytes_sentence(setup: Setup) -> str:
-    """Return how often 100 tokens read the weights, without a draft and with one."""
-    plain, _ = hardware.bytes_moved(setup.target, setup.draft, setup.alpha, 0, TOKENS)
-    ours, drafts = hardware.bytes_moved(setup.target, setup.draft, setup.alpha, setup.k, TOKENS)
+    """Return how often 100 tokens of one text read the weights and the cache, without a draft and with one."""
+    plain, _ = hardware.bytes_moved(setup.target, setup.draft, setup.alpha, 0, TOKENS, setup.context)
+    ours, drafts = hardware.bytes_moved(
+        setup.target, setup.draft, setup.alpha, setup.k, TOKENS, setup.context
+    )
     once = plain / TOKENS
-    read = f"{TOKENS} tokens read {size(once)} {TOKENS} times: {size(plain)}."
-    return f"{read} With K = {setup.k}, {ours / once:.0f} times: {size(ours)}, and {size(drafts)} of the draft's."
+    passes = TOKENS / theory.expected_tokens(setup.alpha, setup.k)
+    read = f"One text: {TOKENS} tokens read {size(once)} {TOKENS} times: {size(plain)}."
+    return f"{read} With K = {setup.k} the target is read {passes:.0f} times: {size(ours)}, and {size(drafts)} of the draft's."
 
 
 def changes(setup: Setup) -> Grid:
-    """Return what fewer bits, a batch and a mixture of experts do, each change alone."""
-    half = replace(setup.target, bits=8), replace(setup.draft, bits=8)
-    quarter = replace(setup.target, bits=4), replace(setup.draft, bits=4)
-    variants = [
-        ("as set", setup),
-        ("8-bit weights", replace(setup, target=half[0], draft=half[1])),
-        ("4-bit weights", replace(setup, target=quarter[0], draft=quarter[1])),
+    """Return what fewer bits, a batch, a mixture of experts and a long text do, each change alone."""
+    eight, four = (
+        replace(setup, products=16, target=replace(setup.target, bits=bits), draft=replace(setup.draft, bits=bits))
+        for bits in (8, 4)
+    )  # fmt: skip
+    experts = replace(setup, target=replace(setup.target, active=0.1))
+    variants = [("as set", setup), ("8-bit weights", eight)]
+    if setup.peak.eight_bit > 1:
+        variants.append(("8-bit weights and products", replace(eight, products=8)))
+    variants += [
+        ("4-bit weights", four),
         ("batch 16", replace(setup, batch=16)),
         ("batch 64", replace(setup, batch=64)),
-        ("MoE, 10 % active", replace(setup, target=replace(setup.target, active=0.1))),
-    ]
+        *((f"MoE, 10 % active, batch {batch}", replace(experts, batch=batch)) for batch in sorted({setup.batch, 64})),
+        (f"{LONG_CONTEXT:,} tokens of context", replace(setup, context=LONG_CONTEXT)),
+    ]  # fmt: skip
     return Grid(
         "What changes it, one thing at a time", "", HEADS, [(name, _change(each)) for name, each in variants]
     )
 
 
 def _change(setup: Setup) -> list[GridCell]:
-    machine, target, draft = setup.machine, setup.target, setup.draft
-    gains = [gain(machine, target, draft, setup.alpha, k, setup.batch) for k in range(MAX_K + 1)]
+    gains = [setup.gain(k) for k in range(MAX_K + 1)]
     best = max(range(MAX_K + 1), key=lambda k: (gains[k], -k))
-    plain = hardware.plain_tokens_per_s(machine, target, setup.batch)
     here = gains[setup.k]
+    free = hardware.free_rows(setup.machine, setup.target, setup.batch * setup.context)
     return [
-        GridCell(f"{hardware.free_rows(machine, target):.0f}", _rows_note(setup)),
-        GridCell(_rate(plain)),
-        GridCell(_rate(plain * here)),
+        GridCell(f"{free:,.0f}", _rows_note(setup)),
+        GridCell(_rate(setup.plain)),
+        GridCell(_rate(setup.plain * here)),
         GridCell(f"{here:.2f}×", shade=round(min(1.0, max(0.0, (here - 1) / 1.5)), 3)),
         GridCell(str(best), f"{gains[best]:.2f}×" if best else "none pays"),
+        GridCell(size(setup.held), _memory_note(setup)),
     ]
 
 
 def _rows_note(setup: Setup) -> str:
     note = f"rows; a step has {setup.batch * (setup.k + 1)}"
     return f"{note}, each reads more" if setup.target.active < 1 else note
+
+
+def _memory_note(setup: Setup) -> str:
+    memory = setup.peak.memory
+    if memory is None:
+        return ""
+    machines = hardware.machines_needed(memory, setup.held)
+    return "fits" if machines == 1 else f"{machines:,} machines"
+
+
+def _in_gb(count: float) -> str:
+    """Return a number of bytes in GB to one decimal, so that the terms of a sum add up as they stand there."""
+    return f"{count / GIGA:,.1f} GB"
 
 
 def size(count: float) -> str:

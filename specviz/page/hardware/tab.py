@@ -8,20 +8,30 @@ import gradio as gr
 
 from specviz.bounds import MAX_K
 from specviz.page import late, parts
-from specviz.page.hardware.lab import BITS, CALCULATED, DEFAULTS, MOST_BATCH, HardwareLab
+from specviz.page.hardware.lab import (
+    CALCULATED,
+    DEFAULTS,
+    MOST_BATCH,
+    NUMBERS,
+    PICTURES,
+    PRODUCTS,
+    HardwareLab,
+)
 from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
 
-BOUND = """<math display="block"><mtext>tokens/s</mtext><mo>≤</mo><mfrac><mtext>bandwidth</mtext><mtext>bytes of the weights</mtext></mfrac></math>"""
+BOUND = """<math display="block"><mtext>tokens/s without a draft</mtext><mo>≤</mo><mfrac><mtext>bandwidth</mtext><mtext>bytes of weights and cache</mtext></mfrac></math>"""
 INTENSITY = """<math display="block"><mtext>FLOP/byte of a pass</mtext><mo>=</mo><mfrac><mrow><mn>16</mn><mi>R</mi></mrow><mtext>bits</mtext></mfrac></math>"""
 TEXTS = {
-    "top": "<h2>Why one token at a time waits for memory</h2><p>Each pass reads every weight once, for one row or for many. Until arithmetic catches up, "
-    "further rows cost nothing: that is the room that speculation uses.</p>",
-    "roofline": f"<h3>The roofline</h3><p class='sv-formula'>{INTENSITY}<small>R rows, 2 operations a weight and row. On the slope memory is the limit, on the flat arithmetic.</small></p>",
-    "bytes": f"<h3>Bytes moved</h3><p class='sv-formula'>{BOUND}<small>One sequence. Blue: the target's weights; orange: the draft's.</small></p>",
+    "top": "<h2>Why one token at a time waits for memory</h2><p>Each pass of a dense model reads every weight once, for one row or for many. Until arithmetic "
+    "catches up, further rows cost nothing: that is the room that speculation uses.</p>",
+    "roofline": f"<h3>The roofline</h3><p class='sv-formula'>{INTENSITY}<small>Dense, without a cache: R rows, 2 operations a weight and row. On the slope memory is the limit, on the flat arithmetic.</small></p>",
+    "bytes": f"<h3>Bytes moved</h3><p class='sv-formula'>{BOUND}<small>One text. Blue: read by the target; orange: by the draft. Fewer bytes a token is how a draft gets past the bound.</small></p>",
     "batch_chart": "<h3>The gain against the batch</h3><p>Every sequence brings K + 1 rows: a large batch has used the room already.</p>",
-    "end": "<p><small>Upper bounds from weights and arithmetic alone: caches, kernels, attention and the network between GPUs come on top. Peaks are for dense 16-bit products. "
-    "A mixture of experts is taken to choose evenly and row by row; draft and target have the same bits.</small></p>",
+    "end": "<p><small>Bounds from weights, caches and the overhead you set: real kernels, attention's arithmetic, working memory and the network between machines come on top. "
+    "TFLOP/s is the peak for dense 16-bit products; 8-bit ones are twice as fast on the machines of the list. 4-bit weights are multiplied in 16 bits, unpacking them is left out. "
+    "KV cache: a token takes 2 × layers × key-value heads × head size × bytes of a number; 328 and 131 KB are Llama 3.1 70B and 8B in 16 bits, from their config.json. "
+    "A mixture of experts is taken to choose evenly and row by row; neighbouring tokens may share more experts, so there it is an estimate, no bound.</small></p>",
 }  # fmt: skip
 
 
@@ -40,7 +50,7 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> None:
         again = late.once_more()
     given, results = [controls[name] for name in DEFAULTS], [outputs[name] for name in CALCULATED]
     latest: dict[str, Any] = {"again": again, "trigger_mode": "always_last"}
-    numbers = [controls["bandwidth"], controls["peak"]]
+    numbers = [controls[name] for name in NUMBERS]
     shown_here = [seen, controls["alpha"], controls["k"], *results]
     late.ask(tab.select, lab.open, [shown, seen, *given], shown_here, opening="hardware", **latest)
     changed = [controls[name].input for name in DEFAULTS if name != "machine"]
@@ -52,15 +62,26 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> None:
 
 def _controls(lab: HardwareLab) -> dict[str, Any]:
     first = DEFAULTS
+
+    def number(name: str, label: str) -> gr.Number:
+        return gr.Number(first[name], label=label, elem_id=f"hw-{name.replace('_', '-')}")
+
     with gr.Row(elem_classes="sv-row sv-sizes"):
         return {
             "machine": gr.Dropdown(lab.machines(), value=first["machine"], label="Machine", elem_id="hw-machine", filterable=False),
-            "bandwidth": gr.Number(first["bandwidth"], label="GB/s", elem_id="hw-bandwidth"),
-            "peak": gr.Number(first["peak"], label="TFLOP/s", elem_id="hw-peak"),
-            "target": gr.Number(first["target"], label="Target, billions", elem_id="hw-target"),
-            "bits": gr.Dropdown([(f"{bits} bit", bits) for bits in BITS], value=first["bits"], label="Weights", elem_id="hw-bits", filterable=False),
-            "active": gr.Number(first["active"], label="Active, %", elem_id="hw-active"),
-            "draft": gr.Number(first["draft"], label="Draft, billions", elem_id="hw-draft"),
+            "bandwidth": number("bandwidth", "GB/s"),
+            "peak": number("peak", "TFLOP/s, 16 bit"),
+            "memory": number("memory", "Memory, GB"),
+            "products": gr.Dropdown([(f"{bits} bit", bits) for bits in PRODUCTS], value=first["products"], label="Products", elem_id="hw-products", filterable=False),
+            "target": number("target", "Target, billions"),
+            "bits": number("bits", "Target, bits"),
+            "active": number("active", "Active, %"),
+            "cache": number("cache", "Cache, KB a token"),
+            "context": number("context", "Context, tokens"),
+            "overhead": number("overhead", "Overhead, ms a pass"),
+            "draft": number("draft", "Draft, billions"),
+            "draft_bits": number("draft_bits", "Draft, bits"),
+            "draft_cache": number("draft_cache", "Draft's cache, KB"),
             "alpha": gr.Slider(0, 1, first["alpha"], step=0.01, label="Acceptance α", elem_id="hw-alpha", buttons=[]),
             "k": gr.Slider(0, MAX_K, first["k"], step=1, label="K", elem_id="hw-k", buttons=[]),
             "batch": gr.Slider(1, MOST_BATCH, first["batch"], step=1, label="Batch", elem_id="hw-batch", buttons=[]),
@@ -68,7 +89,7 @@ def _controls(lab: HardwareLab) -> dict[str, Any]:
 
 
 def _results() -> dict[str, Any]:
-    source, cards = parts.panel("hw-source"), parts.panel("hw-cards")
+    fit, source, cards = parts.status_line("hw-fit"), parts.panel("hw-source"), parts.panel("hw-cards")
     with gr.Row(elem_classes="sv-pictures sv-three"):
-        pictures = {name: picture(name, TEXTS[name]) for name in ("roofline", "bytes", "batch_chart")}
-    return {"source": source, "cards": cards, **pictures, "changes": parts.panel("hw-changes")}
+        pictures = {name: picture(name, TEXTS[name]) for name in PICTURES}
+    return {"fit": fit, "source": source, "cards": cards, **pictures, "changes": parts.panel("hw-changes")}
