@@ -197,11 +197,8 @@ def test_a_machine_of_the_menu_brings_its_figures_and_their_source(lab):
     assert "NVIDIA L4 datasheet" in part(update, "source")["lines"][0]
     update = lab.calculate(*given(bandwidth=1000.0))
     assert part(update, "source")["lines"] == ["Your own numbers."]
-    *numbers, update = (
-        lab.choose(*given(machine=OWN, bandwidth=1.0))[:3],
-        lab.calculate(*given(machine=OWN, bandwidth=1.0)),
-    )
-    assert numbers == [({"__type__": "update"},) * 3]
+    bandwidth, peak, memory, *update = lab.choose(*given(machine=OWN, bandwidth=1.0))
+    assert bandwidth == peak == memory == {"__type__": "update"}
     assert part(update, "source")["lines"] == ["Your own numbers."]
     update = lab.calculate(*given(machine=OWN, bandwidth=3350.0, peak=989.0, memory=80.0))
     assert "NVIDIA H100 datasheet" in part(update, "source")["lines"][0]  # its figures, whoever typed them
@@ -209,9 +206,9 @@ def test_a_machine_of_the_menu_brings_its_figures_and_their_source(lab):
 
 def test_this_machine_is_not_measured_yet_until_it_is(lab, monkeypatch):
     assert (f"{THIS}, not measured yet", THIS) in lab.machines()
-    *rest, status = [*(answer := lab.choose(*given(machine=THIS)))[:3], *answer[4:], answer[3]]
+    bandwidth, peak, memory, status, *rest = lab.choose(*given(machine=THIS))
     assert "not been measured yet: press" in json.loads(status)["text"]
-    assert all(each == {"__type__": "update"} for each in rest)
+    assert all(each == {"__type__": "update"} for each in (bandwidth, peak, memory, *rest))
     here = Machine(THIS, 10e9, 0.05e12, "measured in this process, float32: test")
     monkeypatch.setattr(hardware_lab, "measure_this_machine", lambda: here)
     *_, (menu, bandwidth, peak, memory, *update) = lab.measure(ME, *given())

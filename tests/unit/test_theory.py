@@ -7,14 +7,20 @@ import pytest
 from specviz.errors import SpecVizError
 from specviz.record.metrics import ideal_speedup
 from specviz.speed.hardware import (
+    CACHE_8B,
+    CACHE_70B,
     MACHINES,
     Machine,
     Model,
+    bytes_held,
     bytes_moved,
     bytes_read,
+    cache_bytes,
+    draft_cost,
     free_rows,
     intensity,
     machine_from,
+    machines_needed,
     operations,
     pass_seconds,
     plain_tokens_per_s,
@@ -180,6 +186,63 @@ def test_more_rows_wake_more_experts():
     assert intensity(sparse, rows) == pytest.approx(machine.balance)
     assert free_rows(Machine("hungry", 1e12, 0.5e12, ""), sparse) == 1
     assert free_rows(Machine("hungry", 1e12, 0.5e12, ""), LLAMA_70B) == 1
+
+
+def test_a_token_of_the_cache_is_a_key_and_a_value_in_every_layer():
+    assert cache_bytes(1, 1, 1) == 4  # two numbers of two bytes
+    assert (CACHE_70B, CACHE_8B) == (327_680, 131_072)  # Llama 3.1: 80 and 32 layers, 8 heads of 128
+    assert cache_bytes(80, 8, 128, bits=8) == 327_680 / 2
+
+
+def test_a_pass_reads_the_cache_of_every_text_once_and_weights_once_for_all():
+    model = Model(1e9, 16, cache=1e6)
+    assert bytes_read(model, 5, cached=3000) == 2e9 + 3e9
+    assert bytes_read(model, 1, cached=3000) == bytes_read(model, 5, cached=3000)
+    machine = Machine("slow", 1e9, 1e15, "")
+    assert pass_seconds(machine, model, 5, 3000) == 5
+    assert plain_tokens_per_s(machine, model, batch=3, context=1000) == 3 / 5
+    draft = Model(0.5e9, 16, cache=0.5e6)
+    # K = 1, three texts of 1000: a draft pass of 1 + 1.5 s, a target pass of 2 + 3 s, 1 + alpha tokens for each
+    found = speculative_tokens_per_s(machine, model, draft, 0.5, 1, batch=3, context=1000)
+    assert found == pytest.approx(3 * 1.5 / 7.5)
+    assert draft_cost(machine, model, draft, batch=3, context=1000) == 0.5
+    assert bytes_moved(model, draft, 0.5, 1, 3, context=1000) == pytest.approx((2 * 3e9, 2 * 1.5e9))
+    assert free_rows(Machine("m", 1.0, 10.0, ""), model, 2000) == pytest.approx(10 * 4e9 / 2e9)
+
+
+def test_an_overhead_comes_on_top_of_every_pass_and_weighs_most_on_the_smallest():
+    machine = machine_from("mine", 1, 1e3, "", overhead_ms=500)
+    target, draft = Model(2e9, 8), Model(0.5e9, 8)
+    assert pass_seconds(machine, target, 1) == 2.5
+    assert draft_cost(machine, target, draft) == 1.0 / 2.5
+    found = speculative_tokens_per_s(machine, target, draft, 1.0, 2)
+    assert found == pytest.approx(3 / (2 * 1.0 + 2.5))
+
+
+def test_memory_holds_all_weights_and_a_cache_of_each_model_for_each_text():
+    target, draft = Model(70e9, 16, active=0.1, cache=300e3), Model(8e9, 16, cache=100e3)
+    assert bytes_held((target, draft), batch=2, context=1000) == 140e9 + 16e9 + 2 * 1000 * 400e3
+    assert bytes_held((target,)) == 140e9
+    assert [machines_needed(80e9, held) for held in (1, 80e9, 80.1e9, 160e9, 161e9)] == [1, 1, 2, 2, 3]
+
+
+def test_every_machine_of_the_list_says_how_much_memory_it_has():
+    gigabytes = [machine.memory / 1e9 for machine in MACHINES]
+    assert gigabytes == [80, 80, 141, 180, 192, 24, 24]
+    assert all(
+        f"{each.memory / 1e9:.0f} GB" in each.source for each in MACHINES if each.name != "NVIDIA B200"
+    )
+    assert 8 * BY_NAME["NVIDIA B200"].memory == 1440e9
+    assert "1,440 GB" in BY_NAME["NVIDIA B200"].source
+    assert {each.eight_bit for each in MACHINES} == {2}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"gigabytes": 0}, {"gigabytes": -1}, {"overhead_ms": -1}, {"overhead_ms": float("nan")}]
+)
+def test_a_machine_with_no_memory_or_an_overhead_below_zero_is_refused(wrong):
+    with pytest.raises(SpecVizError, match="must"):
+        machine_from("mine", 1, 1, "", **wrong)
 
 
 @pytest.mark.parametrize(("bandwidth", "peak"), [(0, 1), (1, 0), (-1, 1), (float("nan"), 1)])

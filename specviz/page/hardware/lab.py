@@ -17,8 +17,6 @@ from specviz.page.hardware.charts import (
     byte_unit,
     bytes_figure,
     gain,
-    percent,
-    reached,
     roofline_figure,
 )
 from specviz.page.messages import Card, Grid, GridCell
@@ -279,7 +277,6 @@ def cards_of(setup: Setup) -> list[Card]:
     ours = setup.plain * setup.gain(k)
     free = hardware.free_rows(machine, target, cached)
     checked = batch * (k + 1)
-    used = reached(machine, target, batch, cached) / machine.flops
     cost = hardware.draft_cost(machine, target, setup.draft, batch, setup.context)
     spent = theory.operations_factor(
         setup.alpha, k, setup.draft.parameters / (target.parameters * target.active)
@@ -290,7 +287,6 @@ def cards_of(setup: Setup) -> list[Card]:
         Card(f"with K = {k}, α = {setup.alpha:.2f}", f"{_rate(ours)} tokens/s", (f"{ours / setup.plain:.2f}× plain decoding, at most.", f"Draft: {_billions(setup.draft)}.")),
         Card("a draft pass, c", f"{cost:.2f}", (f"Of a target pass. Its weights: {setup.draft.bytes / target.bytes:.2f} of the target's.",)),
         Card("arithmetic is free up to", f"{free:,.0f} row{'s' * (round(free) != 1)}", (_why_free(setup), f"This step checks {checked}: {'free' if checked <= free else 'not free'}.")),
-        Card("arithmetic units busy", percent(used), ("In a plain pass: the rest of the time they wait for memory.",)),
         Card("arithmetic for a token", f"{spent:.2f}×", ("Speculation spends more of it: Leviathan et al., Theorem 3.11.",)),
     ]  # fmt: skip
 

@@ -20,7 +20,7 @@ from specviz.page.hardware.lab import (
 from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
 
-BOUND = """<math display="block"><mtext>tokens/s without a draft</mtext><mo>≤</mo><mfrac><mtext>bandwidth</mtext><mtext>bytes of weights and cache</mtext></mfrac></math>"""
+BOUND = """<math display="block"><mtext>plain tokens/s</mtext><mo>≤</mo><mfrac><mtext>bandwidth</mtext><mtext>weights + cache</mtext></mfrac></math>"""
 INTENSITY = """<math display="block"><mtext>FLOP/byte of a pass</mtext><mo>=</mo><mfrac><mrow><mn>16</mn><mi>R</mi></mrow><mtext>bits</mtext></mfrac></math>"""
 TEXTS = {
     "top": "<h2>Why one token at a time waits for memory</h2><p>Each pass of a dense model reads every weight once, for one row or for many. Until arithmetic "
