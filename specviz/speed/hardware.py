@@ -135,6 +135,14 @@ def speculative_tokens_per_s(
     return batch * expected_tokens(alpha, k) / seconds
 
 
+def gain(
+    machine: Machine, target: Model, draft: Model, alpha: float, k: int, batch: int = 1, context: float = 0
+) -> float:
+    """Return the bound with K drafts a step / the bound without; K = 0 is plain decoding."""
+    ours = speculative_tokens_per_s(machine, target, draft, alpha, k, batch, context)
+    return ours / plain_tokens_per_s(machine, target, batch, context)
+
+
 def draft_cost(machine: Machine, target: Model, draft: Model, batch: int = 1, context: float = 0) -> float:
     """Return c: the time of a draft pass in units of a target pass, one row for each of `batch` texts."""
     cached = batch * context

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from specviz import theory
+from specviz.page.calculator import DEFAULTS, read_setup
 from specviz.page.gallery import entries, open_recorded
 from specviz.page.hardware import lab as hardware_lab
 from specviz.page.hardware.charts import batch_figure, bytes_figure, roofline_figure
-from specviz.page.hardware.lab import CALCULATED, DEFAULTS, OWN, THIS, HardwareLab, read_setup
+from specviz.page.hardware.lab import CALCULATED, OWN, THIS, HardwareLab
 from specviz.page.server.shelf import Shelf
 from specviz.speed import hardware
 from specviz.speed.hardware import Machine
@@ -106,6 +107,8 @@ def test_8_bit_products_double_the_peak_of_a_machine_that_has_them_and_need_8_bi
     assert figures(lab.calculate(*given(**eight, products=8)))["arithmetic is free up to"] == "295 rows"
     mine = eight | {"machine": OWN, "bandwidth": 3351.0, "products": 8}
     assert figures(lab.calculate(*given(**mine)))["arithmetic is free up to"] == "148 rows"
+    assert "as fast as 16-bit ones" in part(lab.calculate(*given(**mine)), "source")["lines"][1]
+    assert len(part(lab.calculate(*given(**eight, products=8)), "source")["lines"]) == 1
     for wide in ({"bits": 16}, {"draft_bits": 16}):
         status = part(lab.calculate(*given(**(eight | {"products": 8} | wide))), "status")
         assert "8-bit products need weights of at most 8 bits" in status["text"]

@@ -126,12 +126,14 @@ def batch_figure(
     machine: Machine, target: Model, draft: Model, alpha: float, k: int, batch: int, context: float
 ) -> go.Figure:
     """Return the gain over plain decoding against the batch, at K and at the K that is best for each batch."""
-    at_k = [gain(machine, target, draft, alpha, k, each, context) for each in BATCHES]
+    at_k = [hardware.gain(machine, target, draft, alpha, k, each, context) for each in BATCHES]
     best = [
-        max(gain(machine, target, draft, alpha, each_k, each, context) for each_k in range(MAX_K + 1))
+        max(
+            hardware.gain(machine, target, draft, alpha, each_k, each, context) for each_k in range(MAX_K + 1)
+        )
         for each in BATCHES
     ]
-    here = gain(machine, target, draft, alpha, k, batch, context)
+    here = hardware.gain(machine, target, draft, alpha, k, batch, context)
     figure = go.Figure()
     line(figure, BATCHES, best, GREY, "batch %{x}, best K: %{y:.2f}×<extra></extra>", dash="dash")
     line(figure, BATCHES, at_k, INK, f"batch %{{x}}, K = {k}: %{{y:.2f}}×<extra></extra>")
@@ -141,12 +143,3 @@ def batch_figure(
     figure.update_xaxes(type="log", tickvals=BATCHES[::2], tickangle=0)
     figure.update_yaxes(range=[0, ROOM * max(*at_k, *best, here)])
     return finish(figure, "sequences together, the batch", "× plain decoding")
-
-
-def gain(
-    machine: Machine, target: Model, draft: Model, alpha: float, k: int, batch: int, context: float
-) -> float:
-    """Return the bound with K drafts a step / the bound without, at a batch; K = 0 is plain decoding."""
-    return hardware.speculative_tokens_per_s(
-        machine, target, draft, alpha, k, batch, context
-    ) / hardware.plain_tokens_per_s(machine, target, batch, context)

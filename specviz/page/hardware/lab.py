@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
 from specviz import Trace, theory
-from specviz.bounds import MAX_K, positive, real, whole
-from specviz.errors import SpecVizError
 from specviz.page import messages
+from specviz.page.calculator import DEFAULTS, GIGA, NUMBERS, Setup, listed, of_name, read_setup, shown
 from specviz.page.hardware.charts import (
     batch_figure,
     byte_unit,
     bytes_figure,
-    gain,
     roofline_figure,
 )
 from specviz.page.messages import Card, Grid, GridCell
 from specviz.page.server.shelf import Shelf
-from specviz.page.settings import one_of
 from specviz.page.updates import Update, refusing
 from specviz.record.metrics import summary
 from specviz.speed import hardware
@@ -30,103 +27,11 @@ from specviz.speed.this_machine import measure_this_machine
 
 THIS = "this machine"
 OWN = "my own numbers"
-PRODUCTS = (16, 8)
 TOKENS = 100
-MOST_BATCH = 512
-MOST_BITS = 32
 LONG_CONTEXT = 32_000
-KILO, GIGA, TERA = 1e3, 1e9, 1e12
-# 70 billion weights in 16 bits, with a draft, fit into one B200; the caches are those of Llama 3.1 70B and 8B.
-DEFAULTS: dict[str, Any] = {
-    "machine": "NVIDIA B200", "bandwidth": 8000.0, "peak": 2250.0, "memory": 180.0, "products": 16,
-    "target": 70.0, "bits": 16.0, "active": 100.0, "cache": round(hardware.CACHE_70B / KILO), "context": 1000, "overhead": 0.0,
-    "draft": 8.0, "draft_bits": 16.0, "draft_cache": round(hardware.CACHE_8B / KILO), "alpha": 0.8, "k": 4, "batch": 1,
-}  # fmt: skip
 CALCULATED = ("status", "fit", "source", "cards", "roofline", "bytes", "batch_chart", "changes")
 PICTURES = ("roofline", "bytes", "batch_chart")
-NUMBERS = ("bandwidth", "peak", "memory")  # what a machine brings
 HEADS = ("free up to", "plain, tokens/s", "with K, tokens/s", "gain", "best K", "memory")
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What is calculated with: a machine and the bits of its products, two models, and how they are used."""
-
-    peak: Machine
-    products: int
-    target: Model
-    draft: Model
-    alpha: float
-    k: int
-    batch: int
-    context: int
-
-    @property
-    def machine(self) -> Machine:
-        """The machine with its peak for these products: 8-bit ones are faster where the machine is known to have them."""
-        faster = self.peak.eight_bit if self.products == 8 else 1.0
-        return replace(self.peak, flops=self.peak.flops * faster)
-
-    @property
-    def models(self) -> tuple[Model, ...]:
-        """The models that are in memory: without drafts only the target."""
-        return (self.target, self.draft) if self.k else (self.target,)
-
-    @property
-    def held(self) -> float:
-        """The bytes of memory that weights and caches take."""
-        return hardware.bytes_held(self.models, self.batch, self.context)
-
-    def gain(self, k: int) -> float:
-        """Return the bound with K drafts a step / the bound without."""
-        return gain(self.machine, self.target, self.draft, self.alpha, k, self.batch, self.context)
-
-    @property
-    def plain(self) -> float:
-        """The most tokens a second without a draft."""
-        return hardware.plain_tokens_per_s(self.machine, self.target, self.batch, self.context)
-
-
-def read_setup(values: Mapping[str, Any]) -> Setup:
-    """Return the controls' values in range, or raise SpecVizError at the first that can't be used."""
-    bandwidth = positive("The bandwidth", values["bandwidth"], 1e6, "GB/s")
-    peak = positive("The peak arithmetic", values["peak"], 1e6, "TFLOP/s")
-    memory = values["memory"] and positive("The memory", values["memory"], 1e6, "GB")
-    overhead = real("The overhead of a pass", values["overhead"], 0, 1e4)
-    machine = hardware.machine_from(str(values["machine"]), bandwidth, peak, "", memory or None, overhead)
-    listed = _listed(values) or _of_name(values["machine"])
-    products = int(one_of("size of a product", str(values["products"]), [str(bits) for bits in PRODUCTS]))
-    target = positive("The target's size", values["target"], 1e5, "billion parameters")
-    draft = positive("The draft's size", values["draft"], 1e5, "billion parameters")
-    bits = positive("A target weight's size", values["bits"], MOST_BITS, "bits")
-    draft_bits = positive("A draft weight's size", values["draft_bits"], MOST_BITS, "bits")
-    if products < 16 and max(bits, draft_bits) > products:
-        raise SpecVizError(
-            f"{products}-bit products need weights of at most {products} bits, in both models."
-        )
-    active = positive("The active share", values["active"], 100, "%") / 100
-    cache = real("The target's cache", values["cache"], 0, 1e6)
-    draft_cache = real("The draft's cache", values["draft_cache"], 0, 1e6)
-    return Setup(
-        peak=replace(machine, eight_bit=listed.eight_bit if listed else 1.0),
-        products=products,
-        target=Model(target * GIGA, bits, active, cache * KILO),
-        draft=Model(draft * GIGA, draft_bits, cache=draft_cache * KILO),
-        alpha=real("The acceptance", values["alpha"], 0, 1),
-        k=whole("K", values["k"], 0, MAX_K),
-        batch=whole("The batch", values["batch"], 1, MOST_BATCH),
-        context=whole("The context", values["context"], 0, 10_000_000),
-    )
-
-
-def _of_name(name: Any) -> Machine | None:
-    return next((each for each in MACHINES if each.name == name), None)
-
-
-def _listed(values: Mapping[str, Any]) -> Machine | None:
-    """Return the machine of the list whose figures the fields hold."""
-    held = (values["bandwidth"], values["peak"], values["memory"])
-    return next((each for each in MACHINES if _shown(each) == held), None)
 
 
 class HardwareLab:
@@ -164,7 +69,7 @@ class HardwareLab:
         yield (
             messages.status(""),
             messages.status(*fit(setup)),
-            messages.panel(lines=[self._source(given)]),
+            messages.panel(lines=[self._source(given), *_of_products(setup)]),
             messages.panel(cards_of(setup), lines=[bytes_sentence(setup)]),
             roofline_figure(machine, target, setup.batch, setup.k, setup.context),
             bytes_figure(target, draft, setup.alpha, setup.k, TOKENS, setup.context),
@@ -175,10 +80,10 @@ class HardwareLab:
     def _source(self, given: Mapping[str, Any]) -> str:
         """Return where the machine's figures are from; changed ones are nobody's but the visitor's."""
         here = given["machine"] == THIS and self._here
-        if here and (given["bandwidth"], given["peak"]) == _shown(here)[:2]:
+        if here and (given["bandwidth"], given["peak"]) == shown(here)[:2]:
             return f"{here.source}. Balance {here.balance:.3g} FLOP/byte."
-        if listed := _listed(given):
-            return f"{listed.source}. Balance {listed.balance:.3g} FLOP/byte."
+        if known := listed(given):
+            return f"{known.source}. Balance {known.balance:.3g} FLOP/byte."
         if given["machine"] == THIS and not here:
             return f"{THIS.capitalize()} has not been measured yet."
         return "Your own numbers."
@@ -191,11 +96,11 @@ class HardwareLab:
                 f"{THIS.capitalize()} has not been measured yet: press “Measure this machine”."
             )
             return (*[gr.skip()] * len(NUMBERS), *_told(line))
-        known = self._here if given["machine"] == THIS else _of_name(given["machine"])
+        known = self._here if given["machine"] == THIS else of_name(given["machine"])
         if known is None:
             return (*[gr.skip()] * len(NUMBERS), *self._calculated(given))
-        given |= dict(zip(NUMBERS, _shown(known), strict=True))
-        return (*_shown(known), *self._calculated(given))
+        given |= dict(zip(NUMBERS, shown(known), strict=True))
+        return (*shown(known), *self._calculated(given))
 
     def measure(self, request: gr.Request, *values: Any) -> Iterator[Update]:
         """Measure this machine, now; returns machine, bandwidth, peak, memory, and the rest."""
@@ -214,9 +119,9 @@ class HardwareLab:
         finally:
             self.shelf.free(THIS)
         given["machine"] = THIS
-        given |= dict(zip(NUMBERS, _shown(self._here), strict=True))
+        given |= dict(zip(NUMBERS, shown(self._here), strict=True))
         menu = gr.update(choices=self.machines(), value=THIS)
-        yield (menu, *_shown(self._here), *self._calculated(given))
+        yield (menu, *shown(self._here), *self._calculated(given))
 
 
 def _named(values: Sequence[Any]) -> dict[str, Any]:
@@ -232,16 +137,6 @@ def _refused(line: str) -> Update:
     """Say what can't be used, and take away what was calculated from other numbers: without cards no picture is seen."""
     blank = {"status": line, "fit": messages.status("")} | dict.fromkeys(PICTURES, gr.skip())
     return tuple(blank.get(name, messages.panel()) for name in CALCULATED)
-
-
-def _shown(machine: Machine) -> tuple[float, float, float | None]:
-    """Return a machine's bandwidth, peak and memory as the fields have them, GB/s, TFLOP/s and GB, to four digits."""
-    memory = None if machine.memory is None else _digits(machine.memory / GIGA)
-    return _digits(machine.bytes_per_s / GIGA), _digits(machine.flops / TERA), memory
-
-
-def _digits(number: float) -> float:
-    return float(f"{number:.4g}")
 
 
 # --- figures and sentences --------------------------------------------------------------------------------------------
@@ -272,34 +167,37 @@ def fit(setup: Setup) -> tuple[str, str]:
 
 def cards_of(setup: Setup) -> list[Card]:
     """Return the calculator's figures, each with how it comes about."""
-    machine, target, batch, k = setup.machine, setup.target, setup.batch, setup.k
-    cached = batch * setup.context
+    target, batch, k = setup.target, setup.batch, setup.k
     ours = setup.plain * setup.gain(k)
-    free = hardware.free_rows(machine, target, cached)
+    free = setup.free_rows
     checked = batch * (k + 1)
-    cost = hardware.draft_cost(machine, target, setup.draft, batch, setup.context)
-    spent = theory.operations_factor(
-        setup.alpha, k, setup.draft.parameters / (target.parameters * target.active)
-    )
     return [
         Card("the target's weights", size(target.bytes), (f"{_billions(target)} × {target.bits:g} bit / 8.",)),
         Card("without a draft, at most", f"{_rate(setup.plain)} tokens/s", (_why_plain(setup),)),
         Card(f"with K = {k}, α = {setup.alpha:.2f}", f"{_rate(ours)} tokens/s", (f"{ours / setup.plain:.2f}× plain decoding, at most.", f"Draft: {_billions(setup.draft)}.")),
-        Card("a draft pass, c", f"{cost:.2f}", (f"Of a target pass. Its weights: {setup.draft.bytes / target.bytes:.2f} of the target's.",)),
+        Card("a draft pass, c", f"{setup.draft_cost:.2f}", (f"Of a target pass. Its weights: {setup.draft.bytes / target.bytes:.2f} of the target's.",)),
         Card("arithmetic is free up to", f"{free:,.0f} row{'s' * (round(free) != 1)}", (_why_free(setup), f"This step checks {checked}: {'free' if checked <= free else 'not free'}.")),
-        Card("arithmetic for a token", f"{spent:.2f}×", ("Speculation spends more of it: Leviathan et al., Theorem 3.11.",)),
+        Card("arithmetic for a token", f"{setup.operations_factor:.2f}×", ("Speculation spends more of it: Leviathan et al., Theorem 3.11.",)),
     ]  # fmt: skip
 
 
+def _of_products(setup: Setup) -> list[str]:
+    """Return what to know where 8-bit products are asked for of a machine whose peak for them nobody said."""
+    if setup.products == 16 or setup.peak.eight_bit > 1:
+        return []
+    return [
+        "8-bit products are taken to be as fast as 16-bit ones here: if they are not, put their peak into TFLOP/s."
+    ]
+
+
 def _why_plain(setup: Setup) -> str:
-    cached = setup.batch * setup.context
-    if hardware.intensity(setup.target, setup.batch, cached) >= setup.machine.balance:
+    if hardware.intensity(setup.target, setup.batch, setup.cached) >= setup.machine.balance:
         why = "Arithmetic is the limit: the batch fills the units"
     elif setup.target.active < 1:
         why = "Bandwidth / the weights that the experts of this batch touch"
     else:
         why = "Bandwidth / weights"
-    read = setup.target.cache * cached
+    read = setup.target.cache * setup.cached
     if read and "Bandwidth" in why:
         why += f" and {size(read)} of cache"
     if setup.machine.overhead_s:
@@ -351,16 +249,14 @@ def changes(setup: Setup) -> Grid:
 
 
 def _change(setup: Setup) -> list[GridCell]:
-    gains = [setup.gain(k) for k in range(MAX_K + 1)]
-    best = max(range(MAX_K + 1), key=lambda k: (gains[k], -k))
-    here = gains[setup.k]
-    free = hardware.free_rows(setup.machine, setup.target, setup.batch * setup.context)
+    best = setup.best_k()
+    here = setup.gain(setup.k)
     return [
-        GridCell(f"{free:,.0f}", _rows_note(setup)),
+        GridCell(f"{setup.free_rows:,.0f}", _rows_note(setup)),
         GridCell(_rate(setup.plain)),
         GridCell(_rate(setup.plain * here)),
         GridCell(f"{here:.2f}×", shade=round(min(1.0, max(0.0, (here - 1) / 1.5)), 3)),
-        GridCell(str(best), f"{gains[best]:.2f}×" if best else "none pays"),
+        GridCell(str(best), f"{setup.gain(best):.2f}×" if best else "none pays"),
         GridCell(size(setup.held), _memory_note(setup)),
     ]
 

@@ -8,15 +8,8 @@ import gradio as gr
 
 from specviz.bounds import MAX_K
 from specviz.page import late, parts
-from specviz.page.hardware.lab import (
-    CALCULATED,
-    DEFAULTS,
-    MOST_BATCH,
-    NUMBERS,
-    PICTURES,
-    PRODUCTS,
-    HardwareLab,
-)
+from specviz.page.calculator import DEFAULTS, MOST_BATCH, NUMBERS, PRODUCTS
+from specviz.page.hardware.lab import CALCULATED, PICTURES, HardwareLab
 from specviz.page.parts import picture
 from specviz.page.server.shelf import Shelf
 

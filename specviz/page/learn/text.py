@@ -22,6 +22,8 @@ from specviz.exactness.one_step import check_table, first_token, position_of_toy
 from specviz.exactness.throws import check_trials
 from specviz.models.catalogue import OWN_DRAFT
 from specviz.models.trimmed import known_ids, vocabulary_size
+from specviz.page.calculator import DEFAULTS as CALCULATOR
+from specviz.page.calculator import FIELDS, Setup, setup_of
 from specviz.page.choices import IDS
 from specviz.page.controls import NAMES
 from specviz.page.gallery import entry_of, open_recorded
@@ -33,7 +35,7 @@ from specviz.speed import hardware
 
 FOLDER = ASSETS / "learn"
 TARGET_70B = hardware.Model(70e9, 16)
-MACHINES = {"H100": "NVIDIA H100 SXM"}
+MACHINES = {"H100": "NVIDIA H100 SXM", "B200": "NVIDIA B200"}
 SHOWN = (
     "cells", "final", "q", "p", "bracket", "ruler", "discarded", "balance", "lanes", "bar", "fold", "k", "temperature",
 )  # fmt: skip
@@ -113,6 +115,25 @@ def _machine(name: str) -> hardware.Machine:
     return next(machine for machine in hardware.MACHINES if machine.name == MACHINES[name])
 
 
+# What the tab "Hardware" shows for an experiment's fields, written as in a link: `{calculator gain hw-batch=64}`.
+CALCULATED: Mapping[str, Callable[[Setup], float]] = {
+    "gain": lambda setup: setup.gain(setup.k),
+    "best": lambda setup: setup.gain(setup.best_k()),
+    "best-k": lambda setup: setup.best_k(),
+    "plain": lambda setup: setup.plain,
+    "c": lambda setup: setup.draft_cost,
+    "free": lambda setup: round(setup.free_rows),
+    "operations": lambda setup: setup.operations_factor,
+    "memory": lambda setup: setup.held / 1e9,
+    "draft": lambda setup: setup.draft.bytes / 1e9,
+    "cache": lambda setup: setup.cached * setup.target.cache / 1e9,
+}
+
+
+def _calculated(what: str, fields: str = "") -> float:
+    return CALCULATED[what](setup_of(dict(parse_qsl(fields))))
+
+
 FORMULAS: Mapping[str, Callable[..., Any]] = {
     "bias": lambda fault: check_table(fault_named(fault)).bias,
     "harmless": lambda: sum(fault.exact for fault in FAULTS.values()),
@@ -126,7 +147,9 @@ FORMULAS: Mapping[str, Callable[..., Any]] = {
     "speedup": lambda alpha, k, c, v=1: theory.speedup(float(alpha), int(k), float(c), float(v)),
     "operations": lambda alpha, k, c: theory.operations_factor(float(alpha), int(k), float(c)),
     "ceiling": lambda alpha: 1 / (1 - float(alpha)),
-    "bandwidth": lambda name: _machine(name).bytes_per_s / 1e12,
+    "calculator": _calculated,
+    "memory": lambda name: round(known(_machine(name).memory) / 1e9),
+    "bandwidth": lambda name: f"{_machine(name).bytes_per_s / 1e12:g}",
     "rate": lambda name: hardware.plain_tokens_per_s(_machine(name), TARGET_70B),
 }
 
@@ -179,7 +202,12 @@ def _exact_link(rest: str) -> Data:
 def _lab_link(rest: str) -> Data:
     name, _, query = rest.partition("?")
     fields = dict(parse_qsl(query))
-    return {"lab": one_of("lab", name, LABS), "press": fields.pop("press", None), "fields": fields}
+    press = fields.pop("press", None)
+    if name == "hardware" and fields:
+        # An experiment is the whole calculator: no number stays from another one, or from the run on screen.
+        setup_of(fields)
+        fields = {field: f"{CALCULATOR[key]:g}" for field, key in FIELDS.items()} | fields
+    return {"lab": one_of("lab", name, LABS), "press": press, "fields": fields}
 
 
 LINKS: Mapping[str, Callable[[str], Data]] = {
