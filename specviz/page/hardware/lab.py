@@ -83,7 +83,8 @@ class HardwareLab:
         if here and (given["bandwidth"], given["peak"]) == shown(here)[:2]:
             return f"{here.source}. Balance {here.balance:.3g} FLOP/byte."
         if known := listed(given):
-            return f"{known.source}. Balance {known.balance:.3g} FLOP/byte."
+            whose = "" if known.name == given["machine"] else f"The numbers are those of {known.name}. "
+            return f"{whose}{known.source}. Balance {known.balance:.3g} FLOP/byte."
         if given["machine"] == THIS and not here:
             return f"{THIS.capitalize()} has not been measured yet."
         return "Your own numbers."
