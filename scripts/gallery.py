@@ -82,7 +82,7 @@ def copies_the_line(trace: Trace) -> bool:
 
 
 def ends_inside_a_block(trace: Trace) -> bool:
-    """Whether the end token was kept with drafts after it that nobody looked at."""
+    """Whether the end token was kept with drafts after it that no coin was tossed for."""
     last = trace.data["steps"][-1]
     return trace.data["stop"] == "end" and last["final"] is None and states(last)[-1] == "discarded"
 

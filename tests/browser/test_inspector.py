@@ -260,16 +260,49 @@ def test_before_temperature_is_shown_on_demand(drawn: Draw) -> None:
     assert page.locator(".svi-raw-q").count() > 1 and page.locator(".svi-raw-p").count() == 0
 
 
-def test_what_was_not_looked_at_loses_its_p_with_the_verdict(drawn: Draw) -> None:
+def test_what_no_coin_was_tossed_for_keeps_the_p_that_the_target_gave_it(drawn: Draw) -> None:
     trace = fixture_trace(seed=7)
     step = next(step for step in trace["steps"] if step["drafts"][-1]["state"] == "discarded")
     key = {"step": step["step"], "position": step["k"], "state": "discarded"}
+    step["drafts"][-1]["p"] = 0.1234
     page = drawn(trace, key, "verify")
     expect(page.locator(".svi-output").first).to_be_visible()
-    assert "not looked at" not in page.locator(".svi").inner_text()
+    assert "not used" not in page.locator(".svi").inner_text()
     page = drawn(trace, key, "coin")
-    expect(page.locator(".svi-say")).to_contain_text("was not looked at")
-    assert page.locator(".svi-chart, .svi .sv-p").count() == 0
+    expect(page.locator(".svi-say")).to_contain_text("is not used: it was drafted after")
+    expect(page.locator(".svi-say")).to_contain_text("The target has read it too and gave it p\u00a00.12")
+    assert page.locator(".svi-chart").count() == 0
+    step["drafts"][-1]["p"] = None  # as a CSV has it
+    page = drawn(trace, key, "coin")
+    expect(page.locator(".svi-say")).to_contain_text(
+        "The target has read it too, but no coin is tossed for it."
+    )
+
+
+def test_p_itself_has_its_own_sentence_and_legend(drawn: Draw) -> None:
+    page = drawn(TRACE, REPLACEMENT, "draw")
+    expect(page.locator(".svi-say")).to_contain_text("drawn from what the target is still owed")
+    expect(page.locator(".svi-axis")).to_contain_text("output = p below")
+    press(page, "p")
+    expect(page.locator(".svi-say")).to_contain_text(
+        "Replaced from p itself: that gives again what kept drafts deliver already"
+    )
+    expect(page.locator(".svi-axis")).to_contain_text("output below, line: p")
+    press(page, "throw")
+    expect(page.locator(".svi-axis")).to_contain_text("throws below, outlined: p")
+    expect(page.locator(".svi")).not_to_contain_text("output = p")
+    press(page, "owed")
+    expect(page.locator(".svi-say")).to_contain_text("drawn from what the target is still owed")
+
+
+def test_a_target_that_rejects_its_own_draft_says_why(drawn: Draw) -> None:
+    trace = fixture_trace(seed=7)
+    why = "a pass over 5 rows rounds differently"
+    page = drawn(trace, REJECTED, "coin")
+    expect(page.locator(".svi-say")).not_to_contain_text(why)
+    trace["settings"]["draft"] = {"kind": "self", "name": "self"}
+    page = drawn(trace, REJECTED, "coin")
+    expect(page.locator(".svi-say")).to_contain_text(why)
 
 
 def test_every_digit_is_there_on_demand(drawn: Draw) -> None:

@@ -168,7 +168,8 @@ def test_an_accepted_end_token_has_no_final_draw_and_is_not_in_the_text(page: Pa
     expect(page.locator(".sv-open .sv-finals")).to_have_text("none: the end token was kept")
     expect(page.locator(".sv-out")).to_have_count(0)
     expect(page.locator(".sv-about")).to_contain_text("stopped at the end token")
-    expect(cell(page, 1, 2, "discarded")).to_contain_text("not looked at")
+    expect(cell(page, 1, 2, "discarded")).to_contain_text("not used")
+    expect(cell(page, 1, 2, "discarded").locator(".sv-p")).to_have_css("text-decoration-line", "line-through")
 
 
 def test_a_speedup_below_one_is_shown_as_below_one(page: Page, tmp_path: Path) -> None:

@@ -191,3 +191,13 @@ def test_predicting_and_the_end_card_work_while_presenting(page: Page, trace: di
     press(page, "Escape")
     expect(page.locator(".sv-endcard")).to_be_hidden()
     expect(page.get_by_role("button", name="Leave")).to_be_visible()
+
+
+def test_p_itself_shows_its_sentence_and_its_legend_on_a_small_projector(lesson: Page) -> None:
+    lesson.set_viewport_size({"width": 1366, "height": 640})
+    lesson.goto(f"{lesson.url.split('?')[0]}?recorded=opening&beat=2.draw&present=1")
+    expect(lesson.locator(".svi-say")).to_contain_text("drawn from what the target is still owed")
+    lesson.locator('[data-inspect="p"]').click()
+    expect(lesson.locator(".svi-say")).to_contain_text("Replaced from p itself")
+    for part in (".svi-say", ".svi-axis", ".svi-wrong"):
+        expect(lesson.locator(part)).to_be_in_viewport(ratio=1)

@@ -4,12 +4,12 @@ import test from 'node:test';
 import * as cells from '../../assets/player/run/cells.js';
 import { stepOf, traceOf } from './traces.js';
 
-test('a step as cells: places, ratios, and no p for what was not looked at', () => {
+test('a step as cells: places, and ratios, but for what no coin was tossed for', () => {
   const found = cells.cellsOf(stepOf('ARD', 'residual', 2));
   assert.deepEqual(found.map(({ step, position, state }) => [step, position, state]), [
     [2, 1, 'accepted'], [2, 2, 'rejected'], [2, 3, 'discarded'], [2, 2, 'residual'],
   ]);
-  assert.deepEqual(found.slice(0, 3).map(({ ratio, p }) => [ratio, p]), [[0.3 / 0.4, 0.3], [0.1 / 0.4, 0.1], [null, null]]);
+  assert.deepEqual(found.slice(0, 3).map(({ ratio, p }) => [ratio, p]), [[0.3 / 0.4, 0.3], [0.1 / 0.4, 0.1], [null, 0.2]]);
   assert.deepEqual(found.map(cells.isFinal), [false, false, false, true]);
   assert.deepEqual(found.map(cells.inOutput), [true, false, false, true]);
 });
@@ -49,7 +49,7 @@ test('the output leaves out the end token and joins a character that two tokens 
 test('how likely a draft survives, in words', () => {
   const said = [1.5, 1, 0, 0.5, 0.994, 0.9951, 0.004].map((ratio) => cells.survives({ ratio }));
   assert.deepEqual(said, [
-    'survives always', 'survives always', 'survives never', 'survives 50 %', 'survives 99 %', 'survives 100 %', 'survives 0.4 %',
+    'survives always', 'survives always', 'survives never', 'survives 50 %', 'survives 99 %', 'survives 99.5 %', 'survives 0.4 %',
   ]);
 });
 
@@ -58,6 +58,15 @@ test('chances, coins, whose coin it was', () => {
   assert.deepEqual(cells.coinTexts({ p: 0.5, q: 1, coin: 0.4999 }), ['0.4999', '0.5000']);
   assert.deepEqual([0, 0.5, 1, 2].map((ratio) => cells.coinMatters({ ratio })), [false, true, false, false]);
   assert.deepEqual([cells.coinName({}), cells.coinName({ by: 'class' })], ['coin', 'class coin']);
+});
+
+test('a model whose memory can’t be cut back is named', () => {
+  const said = (target, draft) => cells.rereadWords({ weights: { target: { cache: target }, draft: draft && { cache: draft } } });
+  const rest = ' memory can’t be cut back, so each pass reads the whole text again';
+  assert.deepEqual([said('rollback', 'rollback'), said('rollback', null), cells.rereadWords({ weights: null })], ['', '', '']);
+  assert.equal(said('recompute', null), `the target’s${rest}`);
+  assert.equal(said('rollback', 'recompute'), `the draft’s${rest}`);
+  assert.equal(said('recompute', 'recompute'), `both models’${rest}`);
 });
 
 test('of a run: greedy, where two differ, what a step gave, the plain loop’s milliseconds', () => {

@@ -6,10 +6,8 @@ import * as race from '../../assets/player/run/race.js';
 import * as whatif from '../../assets/player/run/whatif.js';
 import { traceOf } from './traces.js';
 
-test('a moved number stays below one, and is never written as one', () => {
+test('a moved number stays below one', () => {
   assert.deepEqual([-0.5, 0.25, 1, 2].map(whatif.heldIn), [0, 0.25, 1 - 2 ** -53, 1 - 2 ** -53]);
-  assert.deepEqual(['0.99', '1.00', '1', '1.00000'].map(whatif.belowOne), ['0.99', '0.999…', '0.999…', '0.99999…']);
-  assert.equal(whatif.drawnText(1 - 2 ** -53), '0.999…');
 });
 
 test('another coin keeps or rejects, strictly below p/q', () => {

@@ -22,7 +22,7 @@ const spoken = (trace, cell, stage) => {
   const told = [where, nameOf(trace.tokens, cell.id)];
   if (stage === 'decided') told.push(stateOf(cell).word);
   if (cell.q !== null && cell.state !== 'bonus') told.push(`q ${number(cell.q)}`);
-  if (stage !== 'drafted' && pShown(cell, stage) !== null) told.push(`p ${number(pShown(cell, stage))}`);
+  if (stage !== 'drafted' && cell.p !== null) told.push(`p ${number(cell.p)}`);
   if (stage === 'threshold') told.push(survives(cell));
   if (stage === 'decided' && wasTossed(cell)) told.push(survives(cell), `${coinName(cell)} ${number(cell.coin)}`);
   return told.join(', ');
@@ -30,20 +30,17 @@ const spoken = (trace, cell, stage) => {
 
 const wasTossed = (cell) => cell.coin !== null && cell.coin !== undefined;
 
-// A discarded draft has a p until the verdict that discards it.
-const pShown = (cell, stage) => (stage === 'decided' && cell.state === 'discarded' ? null : cell.pass ?? cell.p);
-
 const probabilities = (cell, stage) => {
-  const p = stage === 'drafted' ? null : pShown(cell, stage);
+  const p = stage === 'drafted' ? null : cell.p;
   return make('div', 'sv-pq',
     isFinal(cell) ? null : make('span', 'sv-q', `q ${number(cell.q)}`),
-    p === null || p === undefined ? null : make('span', 'sv-p', `p ${number(p)}`));
+    p === null ? null : make('span', 'sv-p', `p ${number(p)}`));
 };
 
 const note = (...parts) => make('div', 'sv-note', ...parts);
 
 const footnote = (cell) => {
-  if (cell.state === 'discarded') return 'not looked at';
+  if (cell.state === 'discarded') return STATES.discarded.word;
   if (cell.alone) return "the target's own draw";
   if (cell.state === 'bonus') return 'one more, free';
   if (cell.fallback) return 'drawn from p: nothing was owed';
@@ -167,9 +164,7 @@ const compactStep = (trace, step) => {
 // `focus` is the position that the beat is about.
 /** @type {(trace: Trace, step: Step, view: View, focus: number) => HTMLElement} */
 export const openStep = (trace, step, view, focus) => {
-  const cells = cellsOf(step)
-    .filter((cell) => !isFinal(cell))
-    .map((cell) => ({ ...cell, pass: step.drafts[cell.position - 1].p }));
+  const cells = cellsOf(step).filter((cell) => !isFinal(cell));
   const big = cells.filter((cell) => isBig(step, focus, cell.position));
   const drafts = big.map((cell) => openCell(trace, cell, stageShown(step, view, cell)));
   const finals = view.drawn ? finalsOf(step).map((cell) => openCell(trace, cell, 'decided')) : [finalSlot(step, view)];

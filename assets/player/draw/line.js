@@ -1,7 +1,7 @@
 // The line above the controls: a caption, a notice, or what was run and what to look for in it.
 
-import { DRAFT_KINDS, WHY_STOPPED } from '../run/cells.js';
-import { drawnText } from '../run/whatif.js';
+import { DRAFT_KINDS, rereadWords, WHY_STOPPED } from '../run/cells.js';
+import { number } from '../run/numbers.js';
 import { branching } from '../state/branches.js';
 import { part } from '../state/host.js';
 import { isPhone } from '../state/modes.js';
@@ -15,7 +15,7 @@ const PURPOSE_WORDS = {
   final: (step) => `the last draw of step ${step}`,
 };
 
-const overrideWords = ([step, position, purpose, u]) => `${PURPOSE_WORDS[purpose](step, position)} set to ${drawnText(u)}`;
+const overrideWords = ([step, position, purpose, u]) => `${PURPOSE_WORDS[purpose](step, position)} set to ${number(u)}`;
 
 // What marks a branch in every heading: which numbers were put in its place, those of its parents too.
 const branchMark = (trace) => {
@@ -33,7 +33,8 @@ const titleOf = (trace, settled) => {
   const where = weights?.target ? ` · ${weights.target.dtype} on ${weights.target.device}` : '';
   const stop = settled ? ` · ${WHY_STOPPED[trace.stop]}` : '';
   const { pair, k, temperature, seed } = settings;
-  return `${pair} with ${draft} as draft · K ${k} · temperature ${temperature} · seed ${seed}${where}${stop}`;
+  const rereads = rereadWords(trace) && ` · ${rereadWords(trace)}`;
+  return `${pair} with ${draft} as draft · K ${k} · temperature ${temperature} · seed ${seed}${where}${rereads}${stop}`;
 };
 
 const endButton = () => {

@@ -1,6 +1,6 @@
 // The trace as cells. Everything here reads; nothing draws.
 
-import { apart } from './numbers.js';
+import { apart, finePercent } from './numbers.js';
 import { nameOf, readable } from './tokens.js';
 
 /** @import { Cell, Draft, Output, Spot, Step, Trace, Weight } from './types.js' */
@@ -8,7 +8,7 @@ import { nameOf, readable } from './tokens.js';
 export const STATES = {
   accepted: { glyph: '✓', word: 'kept', many: 'kept' },
   rejected: { glyph: '✗', word: 'rejected', many: 'rejected' },
-  discarded: { glyph: '○', word: 'not looked at', many: 'not looked at' },
+  discarded: { glyph: '○', word: 'not used', many: 'not used' },
   residual: { glyph: '↻', word: 'replacement', many: 'replacement (residual)' },
   bonus: { glyph: '+', word: 'bonus', many: 'bonus' },
 };
@@ -40,7 +40,6 @@ const draftCell = (step, draft, i) => ({
   step: step.step,
   position: i + 1,
   ratio: draft.coin === null ? null : draft.p / draft.q,
-  p: draft.state === 'discarded' ? null : draft.p,
 });
 
 // The probability that a final token was drawn with.
@@ -101,8 +100,7 @@ export const outputOf = (trace) => {
 export const survives = (cell) => {
   if (cell.ratio >= 1) return 'survives always';
   if (cell.ratio === 0) return 'survives never';
-  const chance = 100 * cell.ratio;
-  return `survives ${chance < 1 || chance > 99 ? Number(chance.toPrecision(2)) : Math.round(chance)} %`;
+  return `survives ${finePercent(cell.ratio)}`;
 };
 
 /** @type {(cell: Weight) => number} */
@@ -111,6 +109,15 @@ export const chanceOf = (cell) => Math.min(1, cell.p / cell.q);
 // Coin and chance with as many digits as it takes to see which is the smaller.
 /** @type {(cell: Draft | Cell) => string[]} */
 export const coinTexts = (cell) => apart(cell.coin, chanceOf(cell));
+
+// Which of the models has no memory that can be cut back, and what that costs; nothing where both have one.
+/** @type {(trace: Trace) => string} */
+export const rereadWords = ({ weights }) => {
+  const [target, draft] = [weights?.target, weights?.draft].map((side) => side?.cache === 'recompute');
+  if (!target && !draft) return '';
+  const which = target && draft ? 'both models’ memory' : target ? 'the target’s memory' : 'the draft’s memory';
+  return `${which} can’t be cut back, so each pass reads the whole text again`;
+};
 
 /** @type {(trace: Trace) => boolean} */
 export const isGreedy = (trace) => trace.settings.temperature < 1e-6;

@@ -62,9 +62,9 @@
 /**
  * @typedef {object} Draft
  * @property {number} id
- * @property {number} p
+ * @property {?number} p null for one that was not used, in a CSV
  * @property {number} q
- * @property {?number} coin null where it was not looked at
+ * @property {?number} coin null where none was tossed for it
  * @property {'accepted' | 'rejected' | 'discarded' | 'undecided'} state
  * @property {?number} mass still owed there
  * @property {?number} overlap

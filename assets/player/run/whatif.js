@@ -1,20 +1,11 @@
 // What another number in place of a coin or a draw would have decided, from the record alone.
 
-import { number } from './numbers.js';
-
 /** @import { Draft, Outcome, Piece, Row } from './types.js' */
 
 export const BELOW_ONE = 1 - 2 ** -53; // the largest coin there is
 
 /** @type {(u: number) => number} */
 export const heldIn = (u) => Math.min(BELOW_ONE, Math.max(0, u));
-
-// A number just below 1 must not be written as 1.
-/** @type {(text: string) => string} */
-export const belowOne = (text) => (Number(text) >= 1 ? `0.${'9'.repeat(Math.max(3, text.split('.')[1]?.length ?? 0))}…` : text);
-
-/** @type {(u: number) => string} */
-export const drawnText = (u) => belowOne(number(u));
 
 // --- what a number would decide
 

@@ -128,7 +128,7 @@ export const kindShown = (cell, kind) => {
   return kind === 'threshold' && isChanceOpen() ? 'verify' : kind;
 };
 
-// A draft that will not be looked at has less of its laws on record; before that is told, all show what all have.
+// A draft that will not be used has less of its laws on record; before that is told, all show what all have.
 /** @type {(row: ?Row, cell: Cell, act: string) => ?Row} */
 export const rowShown = (row, cell, act) => {
   if (!row || !isPredicting() || !('coin' in cell) || questionNow()?.key === keyOf(cell.step, cell.position)) return row;

@@ -67,6 +67,9 @@ const sceneOf = (trace, key, beat) => {
 const canReplace = (scene) =>
   ['coin', 'owed', 'draw'].includes(scene.act) && scene.row && scene.cell.mass > 0 && !scene.greedy && !scene.trace.settings.fault;
 
+// Whether a replacement from p itself is shown, instead of the one that the run made.
+const isFromP = (scene) => canReplace(scene) && inspecting.policy === 'p';
+
 const hasRaw = (scene) => Boolean(scene.row?.p_raw);
 
 // --- its parts --------------------------------------------------------------------------------------------------------
@@ -103,7 +106,7 @@ const whereLine = (scene) => {
 const OUTCOMES = {
   accepted: 'kept: the coin fell below p/q',
   rejected: 'rejected: it did not',
-  discarded: 'not looked at: drafted after a rejected one',
+  discarded: 'not used: drafted after a rejected one, no coin is tossed',
   residual: 'replacement: drawn from what the target is still owed',
   bonus: 'bonus: one more from the target, if all were kept',
 };
@@ -132,7 +135,7 @@ const laneViewOf = (scene, lanes) => {
   return {
     axis: axisOf(lanes, raw, drafting), raw, mass: cell.mass,
     hasDraft: !isBonus, hasTarget: !drafting, split: has(act, 'threshold') && !isBonus,
-    policy: canReplace(scene) ? inspecting.policy : 'owed', thrown: canReplace(scene) && inspecting.throws !== null,
+    policy: isFromP(scene) ? 'p' : 'owed', thrown: canReplace(scene) && inspecting.throws !== null,
     asked: cell.id, drawn: act === 'draw' ? final.id : isBonus ? cell.id : null,
   };
 };
@@ -143,9 +146,7 @@ const balanceLine = (scene, view) => {
     const [least, most] = offBy(scene.row, mass).map(number);
     return make('p', 'svi-balance',
       'A common mistake. The output is ',
-      make('b', 'svi-wrong', least === most ? `off by ${least} in total` : `off by ${least} to ${most} in total`),
-      make('span', 'svi-tail', ': too much where kept drafts deliver already'),
-      '.',
+      make('b', 'svi-wrong', least === most ? `off by ${least} in total` : `off by ${least} to ${most} in total`), '.',
     );
   }
   return make('p', 'svi-balance svi-sums',
@@ -193,7 +194,7 @@ const interval = (low, high) => (low === null || low === undefined ? null : `[${
 // Every digit there is, of what the beat has shown.
 const digitsOf = (scene) => {
   const { act, cell, final, key } = scene;
-  const target = act !== 'draft' && act !== 'discarded';
+  const target = act !== 'draft';
   const tossed = act === 'coin' || act === 'owed' || act === 'draw';
   const last = act === 'bonus' || (act === 'draw' && key.state === 'residual') ? final : null;
   const rows = last
@@ -303,7 +304,8 @@ const inTwo = (said, shown = []) => {
 const partsOf = (scene) => {
   if (scene.act === 'start') return inTwo(...startParts(scene).map((each) => [each]));
   const below = inspecting.digits && scene.act !== 'waiting' ? [digitsOf(scene)] : chartParts(scene);
-  return inTwo([whereLine(scene), SAYINGS[scene.act](scene), ...rulerParts(scene)], below);
+  const said = isFromP(scene) && scene.act !== 'coin' ? 'fromP' : scene.act;
+  return inTwo([whereLine(scene), SAYINGS[said](scene), ...rulerParts(scene)], below);
 };
 
 const lightUp = (place, term) =>

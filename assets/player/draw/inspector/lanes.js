@@ -69,7 +69,8 @@ const spokenLane = (scene, each, view) => {
   if (view.hasDraft) parts.push(`draft ${number(each.q)}`);
   if (view.hasTarget) parts.push(`target ${number(each.p)}`);
   if (view.split && each.over > 0) parts.push(`drafted too often ${number(each.over)}`);
-  if (view.split && each.owed > 0) parts.push(`still owed ${number(each.owed)}`);
+  if (view.split && view.policy === 'p') parts.push(`comes out ${number(fromP(each, view.mass))}`);
+  else if (view.split && each.owed > 0) parts.push(`still owed ${number(each.owed)}`);
   return parts.join(', ');
 };
 
@@ -100,11 +101,20 @@ const laneRow = (scene, each, view) => {
   return row;
 };
 
+const lawP = () => make('span', 'sv-p', 'p');
+
+// What the lower lane is, and where p is where that is another thing.
+const outputName = (view) => {
+  if (view.thrown) return [' above, throws below, outlined: ', lawP()];
+  return view.policy === 'p' ? [' above, output below, line: ', lawP()] : [' above, ', make('span', 'sv-p', 'output = p'), ' below'];
+};
+
 const chartTitle = (view) => {
   const drafts = view.hasDraft ? [make('span', 'sv-q', 'draft q')] : [];
-  const target = view.hasTarget ? [make('span', 'sv-p', view.split ? 'output = p' : 'target p')] : [];
-  const between = drafts.length && target.length ? [' above, ', ...target, ' below'] : target;
-  return make('p', 'svi-axis', make('span', '', ...drafts, ...between), make('span', '', `axis 0 … ${view.axis}`));
+  const target = make('span', 'sv-p', 'target p');
+  const between = !view.hasTarget ? [] : view.split ? outputName(view) : drafts.length ? [' above, ', target, ' below'] : [target];
+  const dashed = view.raw ? ', dashed: before temperature' : '';
+  return make('p', 'svi-axis', make('span', '', ...drafts, ...between, dashed), make('span', '', `axis 0 … ${view.axis}`));
 };
 
 /** @type {(scene: Scene, lanes: Lane[], view: object) => HTMLElement} */

@@ -1,8 +1,8 @@
 // Change this coin: a marker that can be dragged, and what the new number would decide. Nothing here asks the server.
 
 import { acceptedIn, chanceOf, coinName } from '../../run/cells.js';
-import { apart } from '../../run/numbers.js';
-import { AFTERWARDS, BELOW_ONE, belowOne, coinOutcome, drawnAt, drawnText, heldIn, piecesOfDraft } from '../../run/whatif.js';
+import { apart, number } from '../../run/numbers.js';
+import { AFTERWARDS, BELOW_ONE, coinOutcome, drawnAt, heldIn, piecesOfDraft } from '../../run/whatif.js';
 import { isComputing, isMoved, moved, whyNoBranch } from '../../state/branches.js';
 import { stopPlaying } from '../../state/moves.js';
 import { state } from '../../state/state.js';
@@ -26,8 +26,8 @@ const positionOf = (step, draft) => step.drafts.findIndex((each) => each === dra
 const coinHandle = (scene) => ({
   address: { step: scene.step.step, position: positionOf(scene.step, scene.cell), purpose: 'accept' },
   was: scene.cell.coin, name: 'the coin', outcome: (u) => coinOutcome(scene.cell, u),
-  text: (u) => { const [coin, bound] = apart(u, chanceOf(scene.cell)); return `coin ${belowOne(coin)}, chance ${bound}`; },
-  flag: (u) => `${coinName(scene.cell)} ${belowOne(apart(u, chanceOf(scene.cell))[0])}`,
+  text: (u) => { const [coin, bound] = apart(u, chanceOf(scene.cell)); return `coin ${coin}, chance ${bound}`; },
+  flag: (u) => `${coinName(scene.cell)} ${apart(u, chanceOf(scene.cell))[0]}`,
 });
 
 const draftHandle = (scene) => ({
@@ -35,15 +35,15 @@ const draftHandle = (scene) => ({
   was: scene.cell.u_draft,
   name: "the draft's draw",
   outcome: (u) => drawOutcome(scene.trace, piecesOfDraft(scene.row, scene.cell), scene.cell.id, u),
-  text: (u) => `drawn at ${drawnText(u)}`,
-  flag: drawnText,
+  text: (u) => `drawn at ${number(u)}`,
+  flag: number,
 });
 
 /** @type {(scene: Scene, pieces: Piece[]) => Handle} */
 export const finalHandle = (scene, pieces) => ({
   address: { step: scene.step.step, position: acceptedIn(scene.step) + 1, purpose: 'final' },
   was: scene.final.u, name: 'the dart', outcome: (u) => drawOutcome(scene.trace, pieces, scene.final.id, u),
-  text: (u) => `dart at ${drawnText(u)}`, flag: drawnText,
+  text: (u) => `dart at ${number(u)}`, flag: number,
 });
 
 // A deliberate mistake decides by other rules, and a live run may still change under the hand.

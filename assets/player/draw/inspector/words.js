@@ -1,7 +1,7 @@
 // What happened to one cell, a plain sentence a beat, and the rule with this cell's numbers in it.
 
 import { chanceOf, coinName, coinTexts } from '../../run/cells.js';
-import { apart, number, percentOf } from '../../run/numbers.js';
+import { apart, comingOut, count, number, percentOf } from '../../run/numbers.js';
 import { make, tokenNode } from '../dom.js';
 import { termOf } from './ruler.js';
 
@@ -50,11 +50,16 @@ const draftWords = (scene) => {
   return say('The draft drew ', inkOf(scene, cell.id), ', to which it gives ', qWord(number(cell.q)), '.');
 };
 
+// A target that drafts for itself: the same model, and yet a guess of its own can be rejected.
+const selfWords = ({ trace, cell, step }) => (trace.settings.draft.kind === 'self' && cell.p !== cell.q
+  ? ` One model, yet not quite one law: a pass over ${count(step.k + 1, 'row', 'rows')} rounds differently than one over one row.` : '');
+
 const verifyWords = (scene) => {
   const [p, q] = pqOf(scene.cell);
+  if (scene.cell.p === null) return say('The target has read every draft in one pass. The file keeps no p of those that are not used.');
   return say(
     'The target has read every draft in one pass. It gives ', inkOf(scene, scene.cell.id), ' ', pWord(p),
-    ', the draft gave it ', qWord(q), '.',
+    ', the draft gave it ', qWord(q), '.', selfWords(scene),
   );
 };
 
@@ -85,7 +90,7 @@ const coinWords = (scene) => {
     return say(
       inkOf(scene, cell.id),
       cell.state === 'accepted' ? ' is the target’s favourite too: ' : ' is not the target’s favourite: ', verdict,
-      '. No coin is needed at temperature 0.',
+      '. No coin is needed at temperature 0.', selfWords(scene),
     );
   const [coin, bound] = coinTexts(cell);
   const said = `The ${coinName(cell)} said `;
@@ -98,7 +103,7 @@ const coinWords = (scene) => {
     return say(said, strong(coin), ' and did not matter: the target gives ', inkOf(scene, cell.id), ' nothing, so it is ', verdict, '.');
   return say(
     said, strong(coin), cell.state === 'accepted' ? ', below ' : ', not below ', strong(bound), ': ',
-    inkOf(scene, cell.id), ' is ', verdict, '.',
+    inkOf(scene, cell.id), ' is ', verdict, '.', cell.state === 'rejected' ? selfWords(scene) : '',
   );
 };
 
@@ -123,14 +128,27 @@ const replacedWords = (scene) => {
   return say(inkOf(scene, scene.cell.id), ' ', ...why);
 };
 
-const discardedWords = (scene) => {
-  const rejected = scene.step.drafts.find((draft) => draft.state === 'rejected');
+// The same place under the mistake that one can switch to: what it would do, and what the run itself did.
+const fromPWords = (scene) => {
+  const { cell, final, act } = scene;
   return say(
-    inkOf(scene, scene.cell.id),
-    ' was not looked at: ',
+    'Replaced from ', pWord('p itself'), ': that gives again what kept drafts deliver already',
+    ...(cell.p > 0 ? [', even ', inkOf(scene, cell.id)] : []), '.',
+    ...(act === 'draw' ? [' This run drew ', inkOf(scene, final.id), ', from what is owed.'] : []),
+  );
+};
+
+const discardedWords = (scene) => {
+  const { cell, step } = scene;
+  const rejected = step.drafts.find((draft) => draft.state === 'rejected');
+  return say(
+    inkOf(scene, cell.id),
+    ' is not used: ',
     ...(rejected
-      ? ['it was drafted after ', inkOf(scene, rejected.id), ', which was rejected, and so is what was built on it.']
+      ? ['it was drafted after ', inkOf(scene, rejected.id), ', which was rejected.']
       : ['the end token before it was kept.']),
+    ' The target has read it too', ...(cell.p === null ? [] : [' and gave it ', pWord(`p ${number(cell.p)}`)]),
+    ', but no coin is tossed for it.',
   );
 };
 
@@ -157,27 +175,28 @@ const waitingWords = (scene) =>
 
 export const SAYINGS = {
   draft: draftWords, verify: verifyWords, threshold: thresholdWords, coin: coinWords, owed: owedWords, draw: replacedWords,
-  discarded: discardedWords, bonus: bonusWords, waiting: waitingWords,
+  discarded: discardedWords, fromP: fromPWords, bonus: bonusWords, waiting: waitingWords,
 };
 
 // --- the rule with numbers --------------------------------------------------------------------------------------------
 
-const ratioParts = (cell) => {
-  const [p, q] = pqOf(cell);
+// p and q with as many digits as make min(1, p/q) come out as the bound that is written beside them.
+const ratioParts = (cell, bound) => {
+  const [p, q] = comingOut([cell.p, cell.q], (...law) => Math.min(1, law[0] / law[1]), bound);
   return [
     'min(1, ', make('span', 'sv-p', 'p'), '/', make('span', 'sv-q', 'q'), ') = min(1, ', formulaTerm(pWord(p), 'p'),
-    '/', formulaTerm(qWord(q), 'q'), ') = ',
+    '/', formulaTerm(qWord(q), 'q'), ') = ', formulaTerm(strong(bound), 'bound'),
   ];
 };
 
 /** @type {(scene: Scene) => HTMLElement} */
-export const thresholdFormula = ({ cell }) => formulaLine(...ratioParts(cell), formulaTerm(strong(number(chanceOf(cell))), 'bound'));
+export const thresholdFormula = ({ cell }) => formulaLine(...ratioParts(cell, number(chanceOf(cell))));
 
 /** @type {(scene: Scene) => HTMLElement} */
 export const coinFormula = ({ cell }) => {
   const [coin, bound] = coinTexts(cell);
   return formulaLine(
-    formulaTerm(strong(coin), 'coin'), ' < ', ...ratioParts(cell), formulaTerm(strong(bound), 'bound'), ' ? ',
+    formulaTerm(strong(coin), 'coin'), ' < ', ...ratioParts(cell, bound), ' ? ',
     strong(cell.state === 'accepted' ? 'yes' : 'no'),
   );
 };
@@ -188,10 +207,10 @@ export const drawFormula = ({ final, trace }) => {
   if (trace.settings.fault) return formulaLine('drawn with ', strong(chance));
   if (final.kind === 'bonus' || final.fallback)
     return formulaLine('drawn with ', make('span', 'sv-p', 'p'), ' = ', formulaTerm(pWord(number(final.p)), 'drawn-p'));
-  const [p, q] = pqOf(final);
+  const [p, q, owed] = comingOut([final.p, final.q, final.mass], (...of) => (of[0] - of[1]) / of[2], chance);
   return formulaLine(
     '(', make('span', 'sv-p', 'p'), ' − ', make('span', 'sv-q', 'q'), ')/owed = (', formulaTerm(pWord(p), 'drawn-p'),
-    ' − ', formulaTerm(qWord(q), 'drawn-q'), ')/', formulaTerm(pWord(number(final.mass)), 'owed'), ' = ',
+    ' − ', formulaTerm(qWord(q), 'drawn-q'), ')/', formulaTerm(pWord(owed), 'owed'), ' = ',
     formulaTerm(strong(chance), 'piece'),
   );
 };
