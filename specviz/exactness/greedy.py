@@ -13,15 +13,17 @@ model's dtype (in float32: within 0.001); anything else would be an error of the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from specviz.decoding.plain import autoregress
+from specviz.decoding.options import RunOptions
+from specviz.decoding.plain import begin_plain
 from specviz.decoding.rules import ACCEPTED
-from specviz.decoding.run import decode
+from specviz.decoding.run import begin
 from specviz.decoding.sampling import Sampling
 from specviz.models.cursors import Cursor
 from specviz.models.pairs import Pair
@@ -73,6 +75,14 @@ class GreedyCheck:
         return self.trace.token_ids == self.plain
 
 
+class Progress(NamedTuple):
+    """How many tokens of at most how many are there, of the target alone or of the run with the draft."""
+
+    with_draft: bool
+    tokens: int
+    most: int
+
+
 def check_greedy(
     pair: Pair, prompt: str | Sequence[int], *, k: int, max_new_tokens: int, chat: bool | None = None
 ) -> GreedyCheck:
@@ -80,13 +90,28 @@ def check_greedy(
 
     Raises SpecVizError for what `decode` refuses.
     """
-    plain = autoregress(pair.target, prompt, max_new_tokens=max_new_tokens, sampling=GREEDY, chat=chat)
-    trace = decode(
-        pair, prompt, k=k, max_new_tokens=max_new_tokens, sampling=GREEDY, chat=chat, baseline=plain
-    )
-    both = enumerate(zip(trace.token_ids, plain["token_ids"], strict=False))
+    going = checking(pair, prompt, k=k, max_new_tokens=max_new_tokens, chat=chat)
+    while True:
+        try:
+            next(going)
+        except StopIteration as end:
+            return end.value
+
+
+def checking(
+    pair: Pair, prompt: str | Sequence[int], *, k: int, max_new_tokens: int, chat: bool | None = None
+) -> Generator[Progress, None, GreedyCheck]:
+    """Do what `check_greedy` does, yield how far it is, and return what was found."""
+    options = RunOptions(k=k, max_new_tokens=max_new_tokens, sampling=GREEDY, chat=chat)
+    plain = begin_plain(pair.target, prompt, options)
+    for _ in plain:
+        yield Progress(False, len(plain.token_ids), max_new_tokens)
+    run = begin(pair, prompt, replace(options, baseline=plain.baseline))
+    for step in run:
+        yield Progress(True, step["totals"]["tokens"], max_new_tokens)
+    both = enumerate(zip(run.trace.token_ids, plain.token_ids, strict=False))
     parted = next((index for index, (ours, other) in both if ours != other), None)
-    return GreedyCheck(trace, None if parted is None else contest_at(pair, trace, parted))
+    return GreedyCheck(run.trace, None if parted is None else contest_at(pair, run.trace, parted))
 
 
 def contest_at(pair: Pair, trace: Trace, index: int) -> Contest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,9 +24,10 @@ from specviz.models.catalogue import (
     is_trimmed,
     target_sources,
 )
-from specviz.models.devices import DTYPES, machine, resolve
+from specviz.models.devices import DTYPES, machine, memory_errors, resolve
 from specviz.models.fetching import Source
 from specviz.models.loaded import LoadedModel, load_model, wrap
+from specviz.models.packed import PackedCursor
 from specviz.models.toy import DEFAULT_AGREEMENT, toy_model
 
 
@@ -138,6 +140,37 @@ def with_draft(
     return dataclasses.replace(
         pair, draft=_draft_from_folder(pair, Path(kind), device, dtype), draft_kind="model"
     )
+
+
+MOST_WIDENED = 4 * 2**30  # bytes that a copy in float32 may take beside the pair
+
+
+def in_float32(pair: Pair) -> Pair:
+    """Return the pair with a copy of its target in float32: the same weights, finer sums. The draft stays as it is.
+
+    Raises SpecVizError where the copy would be too large, or the target is spread over several devices.
+    """
+    target = pair.target
+    if target.model is None or target.dtype in ("float32", "float64"):
+        return pair
+    copies = (
+        2 if isinstance(target.cursor(), PackedCursor) else 1
+    )  # a packed copy of the copy, as `wrap` makes one
+    size = 4 * copies * sum(parameter.numel() for parameter in target.model.parameters())
+    if size > MOST_WIDENED or target.spread != target.device:
+        raise SpecVizError(
+            f"A copy of {target.name} in float32 takes {fetching.size_text(size)}, too much to keep beside it here: load the pair "
+            f"in float32 on a machine with room for it."
+        )
+    with memory_errors(f"There is no memory for a copy of {target.name} in float32: pick a smaller pair."):
+        wide = wrap(
+            copy.deepcopy(target.model).float(),
+            target.tokenizer,
+            name=target.name,
+            source=target.source,
+            sha256=target.sha256,
+        )
+    return dataclasses.replace(pair, target=wide, draft=wide if pair.draft_kind == "self" else pair.draft)
 
 
 def _load(

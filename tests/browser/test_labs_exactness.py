@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
-from specviz import Trace, replay
+from specviz import Pair, Trace, decode, replay
+from specviz.exactness.greedy import GREEDY, Contest, GreedyCheck, Progress
+from specviz.page.exactness import greedy
 from tests.browser.helpers import downloaded_trace, open_file, press, run
 
 
@@ -70,3 +75,39 @@ def test_the_text_at_temperature_0_is_compared_token_by_token(page: Page) -> Non
     page.locator("#greedy-check").click()
     expect(page.locator(".svx-greedy")).to_contain_text("The same 64 tokens, every one.")
     expect(page.locator(".svx-same")).to_have_count(128)
+
+
+def test_a_near_tie_is_called_one_and_compared_again_in_float32(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The toy, told to compute in bfloat16 and to part from its plain loop at the third token, until it is widened."""
+    asked: list[tuple[str, str]] = []
+
+    def made_up(pair: Pair, prompt: str, *, k: int, max_new_tokens: int, chat: Any) -> Iterator[Progress]:
+        asked.append((pair.name, prompt))
+        yield Progress(True, max_new_tokens // 2, max_new_tokens)
+        trace = decode(pair, prompt, k=k, max_new_tokens=max_new_tokens, sampling=GREEDY)
+        ids = trace.token_ids
+        wide = pair.name == "toy, widened"
+        plain = ids if wide else [*ids[:2], 99, *ids[3:]]
+        trace.data["baseline"] = {"tokens": len(plain), "ms": 1.0, "token_ids": plain}
+        trace.data["tokens"]["99"] = " 99"
+        trace.data["weights"]["target"]["dtype"] = "float32" if wide else "bfloat16"
+        contest = Contest(2, ids[2], 99, 5, (22.0, 22.0), (22.25, 22.125), 0.25)
+        return GreedyCheck(trace, None if wide else contest)
+
+    monkeypatch.setattr(greedy, "checking", made_up)
+    monkeypatch.setattr(
+        greedy, "in_float32", lambda pair: Pair("toy, widened", pair.target, pair.draft, pair.draft_kind)
+    )
+    open_lab(page)
+    page.locator("#greedy-check").click()
+    head = page.locator(".svx-greedy .svx-big")
+    expect(head).to_have_text("The same for 2 tokens, then a near-tie.")
+    expect(page.locator(".svx-greedy")).to_contain_text("two units in the last place of bfloat16")
+    page.get_by_role("button", name="Compare again in float32").click()
+    expect(head).to_have_text("The same 64 tokens, every one.")
+    expect(page.locator(".svx-greedy")).to_contain_text("temperature 0, float32")
+    expect(page.get_by_role("button", name="Compare again in float32")).to_have_count(0)
+    assert [name for name, _ in asked] == ["toy", "toy, widened"] and asked[0][1] == asked[1][1]
+    assert page.complaints == []  # type: ignore[attr-defined]

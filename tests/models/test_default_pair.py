@@ -5,9 +5,13 @@ import json
 
 import pandas as pd
 import pytest
+import torch
 
-from specviz import Sampling, decode, replay, resume, with_draft
+from specviz import Sampling, autoregress, decode, replay, resume, with_draft
+from specviz.exactness.greedy import NEAR
 from specviz.models.catalogue import has_own_draft
+from specviz.page import gallery
+from specviz.page.exactness.greedy import greedy_settings
 from tests.models.prompts import EIGHT, FIFTY
 from tests.models.test_loop import assert_same_greedy, reference
 
@@ -40,6 +44,22 @@ def check_greedy(pair, prompt, tokens, greedy):
 def test_greedy_text_is_that_of_transformers_generate(default_pair, greedy, draft):
     for prompt in EIGHT:
         check_greedy(with_draft(default_pair, draft), prompt, 16, greedy)
+
+
+def closest_call(pair, asked):
+    """How near the target's two best logits come to each other in its greedy text, in near-ties of bfloat16 at that size."""
+    ids = pair.target.encode(asked["prompt"], asked["chat"])
+    text = autoregress(pair.target, asked["prompt"], max_new_tokens=asked["max_new_tokens"], sampling=Sampling(0.0), chat=asked["chat"])["token_ids"]  # fmt: skip
+    best = pair.target.cursor().extend([*ids, *text[:-1]], len(text)).topk(2).values.double()
+    unit = torch.finfo(torch.bfloat16).eps * 2.0 ** best[:, 0].abs().log2().floor()
+    return float(((best[:, 0] - best[:, 1]) / (NEAR * unit)).min())
+
+
+def test_the_prompt_that_is_compared_first_is_far_from_a_near_tie(default_pair):
+    opening = gallery.open_recorded(gallery.entries()[0].name)
+    asked = greedy_settings(opening)
+    assert closest_call(default_pair, asked) > 1.5
+    assert closest_call(default_pair, asked | {"prompt": opening.data["prompt"]["text"]}) < 1
 
 
 @pytest.mark.full

@@ -11,9 +11,10 @@ from specviz import EXACT, Sampling, SpecVizError, Trace, decode, load_pair, rep
 from specviz.exactness.faults import FAULTS
 from specviz.exactness.one_step import check_position, check_table, position_of_row, position_of_toy
 from specviz.exactness.throws import SAMPLERS
+from specviz.page import gallery
 from specviz.page.exactness import lab as exactness_lab
 from specviz.page.exactness.ask import read_ask
-from specviz.page.exactness.greedy import greedy
+from specviz.page.exactness.greedy import STEADY, greedy, greedy_again, greedy_settings
 from specviz.page.exactness.lab import LANES, lab, run_toy
 from specviz.page.gallery import open_recorded
 from specviz.page.server.shelf import Shelf
@@ -111,6 +112,25 @@ def test_the_check_at_temperature_0_runs_the_pair_on_screen() -> None:
     last = json.loads([*greedy(Shelf(), trace)][-1])
     assert last["equal"] and last["k"] == 2 and len(last["ours"]) == len(last["plain"]) == 9
     assert json.loads([*greedy(Shelf(), None)][-1])["pair"] == "toy"
+
+
+def test_in_the_opening_lesson_s_place_a_steady_prompt_is_compared_and_every_other_run_is_its_own() -> None:
+    opening, steady = (gallery.open_recorded(name) for name in (gallery.entries()[0].name, STEADY))
+    asked = greedy_settings(opening)
+    assert asked["prompt"] == steady.data["prompt"]["text"] != opening.data["prompt"]["text"]
+    own = Trace({**opening.data, "run_id": "0123456789ab"})  # the visitor's own run of the same prompt
+    assert greedy_settings(own)["prompt"] == opening.data["prompt"]["text"]
+
+
+def test_what_is_compared_again_is_checked_like_anything_from_a_browser() -> None:
+    trace = decode(load_pair("toy"), "7 7 7", k=2, max_new_tokens=9)
+    first = json.loads([*greedy(Shelf(), trace)][-1])
+    again = json.loads([*greedy_again(Shelf(), {"float32": True, "asked": first["asked"]})][-1])
+    assert again["ours"] == first["ours"] and again["steady"] is first["steady"] is None
+    for change, said in (({"pair": "/etc/passwd"}, "There is no pair"), ({"k": 99}, "K must be"), ({"max_new_tokens": 10**9}, "new tokens"), ({"prompt": 7}, "empty")):  # fmt: skip
+        shown = [*greedy_again(Shelf(), {"float32": True, "asked": first["asked"] | change})]
+        assert said in json.loads(shown[-1])["problem"]
+    assert "There is no pair" in json.loads([*greedy_again(Shelf(), {"float32": True})][-1])["problem"]
 
 
 def test_a_foreign_trace_s_pair_is_not_loaded() -> None:

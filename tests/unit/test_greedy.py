@@ -7,17 +7,55 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+import torch
 from torch import Tensor
 
 from specviz import Sampling, autoregress, decode, load_pair
-from specviz.exactness.greedy import check_greedy
+from specviz.errors import SpecVizError
+from specviz.exactness.greedy import Progress, check_greedy, checking
 from specviz.exactness.worlds import P, Q, TableCursor, table_model
-from specviz.models.pairs import Pair
+from specviz.models import pairs
+from specviz.models.pairs import Pair, in_float32
+from tests.conftest import tiny_pair
 
 
 def test_the_toy_s_text_is_its_target_s_own() -> None:
     found = check_greedy(load_pair("toy"), "1 15 42", k=5, max_new_tokens=30)
     assert found.equal and found.contest is None and len(found.plain) == 30
+
+
+def test_a_check_tells_how_far_it_is_first_alone_then_with_the_draft() -> None:
+    told = list(checking(load_pair("toy"), "1 15 42", k=5, max_new_tokens=30))
+    alone = [each for each in told if not each.with_draft]
+    assert alone == [Progress(False, tokens, 30) for tokens in range(1, 31)] and told[:30] == alone
+    tokens = [each.tokens for each in told[30:]]
+    assert tokens == sorted(set(tokens)) and tokens[-1] == 30 and all(each.with_draft for each in told[30:])
+
+
+def test_the_same_weights_in_float32() -> None:
+    pair = tiny_pair(dtype=torch.bfloat16)
+    wide = in_float32(pair)
+    assert (pair.target.dtype, wide.target.dtype, wide.draft) == ("bfloat16", "float32", pair.draft)
+    ours, theirs = pair.target.model.state_dict(), wide.target.model.state_dict()
+    assert ours.keys() == theirs.keys() and all(
+        torch.equal(ours[name].float(), theirs[name]) for name in ours
+    )
+    assert next(pair.target.model.parameters()).dtype == torch.bfloat16
+    assert check_greedy(wide, [1, 2, 3], k=3, max_new_tokens=12).equal
+    alone = in_float32(tiny_pair(draft="self", dtype=torch.bfloat16))
+    assert (
+        alone.draft is alone.target
+        and in_float32(wide) is wide
+        and in_float32(load_pair("toy")).name == "toy"
+    )
+
+
+def test_what_has_no_room_in_float32_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "MOST_WIDENED", 1000)
+    with pytest.raises(
+        SpecVizError, match=r"A copy of tiny-llama in float32 takes .* too much to keep beside it here"
+    ):
+        in_float32(tiny_pair(dtype=torch.bfloat16))
 
 
 class Rounding(TableCursor):

@@ -31,8 +31,11 @@ const logitsLine = (rows, pair) =>
     ...pair.map((logit) => make('td', logit === Math.max(...pair) ? 'svx-best' : '', String(Number(logit.toPrecision(7))))),
   );
 
+const isHalf = (dtype) => dtype === 'bfloat16' || dtype === 'float16';
+
 const contestParts = ({ contest, ours, plain, dtype }) => {
   const { index, rows, one_row: one, many_rows: many, allowed, near_tie: near } = contest;
+  const why = isHalf(dtype) ? `two units in the last place of ${dtype}` : `what rounding can do in ${dtype}`;
   const table = make('table', 'svx-logits',
     make('tr', '',
       make('th', '', 'the target’s logits of'),
@@ -44,8 +47,8 @@ const contestParts = ({ contest, ours, plain, dtype }) => {
   );
   const verdict = near
     ? make('p', '',
-        make('b', '', 'A near-tie, not an error. '),
-        `The two logits are within ${Number(allowed.toPrecision(3))}, two units in the last place of ${dtype}: `,
+        make('b', '', 'Not an error. '),
+        `The two logits are within ${Number(allowed.toPrecision(3))}, ${why}: `,
         `a pass over ${rows} rows rounds differently than one over a single row, and the two tokens changed places. `,
         'From there on the texts go their own ways.',
       )
@@ -56,23 +59,55 @@ const contestParts = ({ contest, ours, plain, dtype }) => {
   return [table, verdict];
 };
 
+// How far the texts agree, and in the same breath why no farther.
+const headline = ({ contest, equal, ours, plain }) => {
+  if (equal) return `The same ${count(ours.length, 'token', 'tokens')}, every one.`;
+  if (!contest) return `The same for ${count(Math.min(ours.length, plain.length), 'token', 'tokens')}, where one of them ends.`;
+  const same = `The same for ${count(contest.index, 'token', 'tokens')}`;
+  return contest.near_tie ? `${same}, then a near-tie.` : `${same}, then they part.`;
+};
+
+const button = (text, sends) => {
+  const node = make('button', 'svx-again', text);
+  node.type = 'button';
+  node.addEventListener('click', () => trigger('again', sends));
+  return node;
+};
+
+// The same weights in float32, where half precision is what parted the texts.
+const againParts = ({ contest, dtype, asked }) => (contest?.near_tie && isHalf(dtype)
+  ? [button('Compare again in float32', { float32: true, asked })] : []);
+
+// Why it is not the prompt on screen, and the way to compare that one.
+const steadyParts = ({ steady }) => (steady
+  ? [make('p', 'svx-soft',
+      `This prompt is that of the recorded run “${steady}”: at each of its tokens one logit is clearly the largest. `
+      + 'In the opening lesson’s own text two are all but equal somewhere, and half precision may decide that either way. ',
+      button('Compare the opening lesson’s', {}))]
+  : []);
+
 const resultParts = (found) => {
   const parted = found.contest?.index ?? null;
-  const head = found.equal
-    ? `The same ${found.ours.length} tokens, every one.`
-    : `The same for ${count(parted, 'token', 'tokens')}, then they part.`;
   return [
-    make('p', 'svx-big', head),
+    make('p', 'svx-big', headline(found)),
     make('p', 'svx-soft', `${found.pair}, draft ${found.draft}, K ${found.k}, temperature 0, ${found.dtype}`),
+    make('p', 'svx-soft', `the prompt: ${found.asked.prompt}`),
     textLine('with the draft', found.ours, parted), textLine('the target alone', found.plain, parted),
-    ...(found.contest ? contestParts(found) : []),
+    ...(found.contest ? contestParts(found) : []), ...againParts(found), ...steadyParts(found),
   ];
+};
+
+const busyParts = ({ busy, share }) => {
+  const bar = make('progress', '');
+  bar.value = share ?? 0;
+  bar.setAttribute('aria-label', 'how far it is');
+  return [make('p', '', busy), share === undefined ? null : bar];
 };
 
 const show = () => {
   const found = props.value ? JSON.parse(props.value) : null;
   if (!found) return;
-  if (found.busy) place.replaceChildren(make('p', '', found.busy));
+  if (found.busy) place.replaceChildren(...busyParts(found).filter(Boolean));
   else if (found.problem) place.replaceChildren(make('p', 'svx-off', found.problem));
   else place.replaceChildren(...resultParts(found));
 };

@@ -14,6 +14,7 @@ from specviz.page import late, messages, parts
 from specviz.page.calls import call
 from specviz.page.exactness import lab as exactness_lab
 from specviz.page.exactness.greedy import greedy as greedy_lines
+from specviz.page.exactness.greedy import greedy_again
 from specviz.page.server.shelf import Shelf
 from specviz.page.updates import MODEL, PRIVATE, Screen, Update, at_rest
 
@@ -42,9 +43,13 @@ def build(tab: gr.Tab, shelf: Shelf, shown: gr.State) -> Lab:
     def greedy(trace: Trace | None) -> Iterator[str]:
         yield from greedy_lines(shelf, trace)
 
+    def again(asked: gr.EventData) -> Iterator[str]:
+        yield from greedy_again(shelf, asked._data)
+
     lab.ask(ask, [shown], [lab], trigger_mode="multiple", **PRIVATE)
     tab.select(None, None, [lab], js=call("shown", "exactness"), **PRIVATE)
     button.click(greedy, [shown], [result], concurrency_id=MODEL, concurrency_limit=1, **PRIVATE)
+    result.again(again, None, [result], concurrency_id=MODEL, concurrency_limit=1, **PRIVATE)
     return Lab(lab, shelf)
 
 

@@ -55,7 +55,7 @@ def exactness_lab() -> gr.HTML:
 
 
 def greedy_result() -> gr.HTML:
-    """Return the two texts at temperature 0; its value comes from `page/exactness/greedy.py`."""
+    """Return the two texts at temperature 0; its value comes from `page/exactness/greedy.py`, its event `again` asks for more."""
     return _drawn("page/exactness/greedy", "greedy-result")
 
 
