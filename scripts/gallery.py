@@ -169,7 +169,7 @@ PLANS = (
     Plan(
         "ending",
         "An end inside a block",
-        "In the last step the end token is kept: what was drafted after it is not looked at, and there is no final draw.",
+        "In the last step the end token is kept: what was drafted after it is not used, and there is no final draw.",
         "Say good morning to the class in one short sentence.",
         seeds=SEEDS,
         ends=ends_inside_a_block,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
-from specviz.record.shape import DraftCell, FinalCell, Step, finals_of
+from specviz.record.shape import DraftCell, FinalCell, Step, finals_of, known
 from specviz.record.trace import Trace
 
 GLYPHS = {"accepted": "✓", "rejected": "✗", "discarded": "○", "residual": "↻", "bonus": "+"}
@@ -51,23 +52,40 @@ def _cell(state: str, text: str) -> str:
 
 
 def _numbers(draft: DraftCell) -> str:
+    (q,) = written(draft["q"])
     if draft["coin"] is None or draft["p"] is None:
-        return f"q {draft['q']:.3f}"
+        return f"q {q}"
     sign = "<" if draft["state"] == "accepted" else "≥"
-    ratio = min(1.0, draft["p"] / draft["q"]) if draft["q"] else 1.0
-    return f"q {draft['q']:.3f}  p {draft['p']:.3f}  coin {draft['coin']:.3f} {sign} min(1, p/q) {ratio:.3f}"
+    (p,) = written(draft["p"])
+    coin, ratio = written(draft["coin"], min(1.0, draft["p"] / draft["q"]) if draft["q"] else 1.0)
+    return f"q {q}  p {p}  coin {coin} {sign} min(1, p/q) {ratio}"
 
 
 def _final_numbers(final: FinalCell, drafted: bool) -> str:
     if final["kind"] == "residual":
-        return f"drawn from norm(max(0, p − q)), mass {final['mass']:.3f}"
-    return f"p {final['p']:.3f}" + ("" if drafted else "  the target's own draw, nothing drafted")
+        return f"drawn from norm(max(0, p − q)), mass {written(known(final['mass']))[0]}"
+    return f"p {written(final['p'])[0]}" + ("" if drafted else "  the target's own draw, nothing drafted")
+
+
+def written(*numbers: float) -> list[str]:
+    """Return numbers with three digits, or as many as it takes to see which is the smaller, and which is not 0 and not 1.
+
+    >>> written(0.5, 0.50001), written(0.9997)
+    (['0.50000', '0.50001'], ['0.9997'])
+    """
+    for digits in range(3, 17):
+        texts = [f"{number:.{digits}f}" for number in numbers]
+        pairs = combinations([*zip(numbers, map(float, texts), strict=True), (0.0, 0.0), (1.0, 1.0)], 2)
+        if all((one == other) == (seen == also) for (one, seen), (other, also) in pairs):
+            return texts
+    return [repr(number) for number in numbers]
 
 
 def summary(trace: Trace) -> Iterator[str]:
     """Yield the lines of a run's figures, each with its definition; what was not measured is said to be so."""
     figures = trace.metrics
     yield f"{figures['tokens']} tokens, {figures['target_passes']} target passes, {figures['draft_passes']} draft passes; stopped: {trace.data['stop']}"
+    yield from _rereads(trace)
     expected = _figure(figures["expected_tokens_per_pass"])
     yield f"tokens per target pass {_figure(figures['tokens_per_pass'])} (theory at this acceptance rate: {expected})"
     yield (
@@ -89,4 +107,13 @@ def _speedup(figures: Mapping[str, Any], kind: str) -> str:
 
 
 def _figure(value: float | None, unit: str = "") -> str:
-    return "not measured" if value is None else f"{value:.3f}{unit}"
+    return "not measured" if value is None else f"{written(value)[0]}{unit}"
+
+
+def _rereads(trace: Trace) -> Iterator[str]:
+    """Say which model has no memory that can be cut back, where there is one."""
+    weights = trace.data["weights"]
+    sides = {} if weights is None else {"target": weights["target"], "draft": weights["draft"]}
+    for name, side in sides.items():
+        if side and side.get("cache") == "recompute":
+            yield f"the {name}'s memory can't be cut back: each of its passes reads the whole text again"

@@ -73,7 +73,7 @@ def test_every_mistake_has_a_switch() -> None:
         ({"seed": -1}, "throw's number"), ({"source": "toy", "toy": {"prompt": "hello"}}, "toy's prompt"), ({"source": "toy", "toy": {"prompt": 3}}, "prompt is empty"),
         ({"source": "toy", "toy": {"temperature": 9}}, "temperature"), ({"source": "toy", "toy": {"agreement": "x"}}, "agreement"),
         ({"source": "toy", "toy": {"top_p": 0}}, "Top-p"), ({"spot": {"step": 999, "position": 1}}, "selected step"), ({"spot": {"step": 1, "position": "x"}}, "selected position"),
-        ({"spot": {"step": 2, "position": 4}}, "never looked at"), ({"spot": {"step": 1, "position": 5}}, "target's own draw"), ({"fault": "one-coin"}, "three-token example"),
+        ({"spot": {"step": 2, "position": 4}}, "No coin was tossed"), ({"spot": {"step": 1, "position": 5}}, "target's own draw"), ({"fault": "one-coin"}, "three-token example"),
     ],
 )  # fmt: skip
 def test_what_can_t_be_used_is_answered_with_a_sentence(asked: dict[str, Any], says: str) -> None:

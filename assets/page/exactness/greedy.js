@@ -98,16 +98,16 @@ const resultParts = (found) => {
 };
 
 const busyParts = ({ busy, share }) => {
-  const bar = make('progress', '');
-  bar.value = share ?? 0;
-  bar.setAttribute('aria-label', 'how far it is');
-  return [make('p', '', busy), share === undefined ? null : bar];
+  if (share === undefined) return [make('p', '', busy)];
+  const bar = make('div', 'svx-share', make('i'));
+  bar.firstElementChild.style.width = `${100 * share}%`;
+  return [make('p', '', busy), bar];
 };
 
 const show = () => {
   const found = props.value ? JSON.parse(props.value) : null;
   if (!found) return;
-  if (found.busy) place.replaceChildren(...busyParts(found).filter(Boolean));
+  if (found.busy) place.replaceChildren(...busyParts(found));
   else if (found.problem) place.replaceChildren(make('p', 'svx-off', found.problem));
   else place.replaceChildren(...resultParts(found));
 };

@@ -104,7 +104,7 @@ def place_on_screen(trace: Trace | None, spot: Mapping[str, Any] | None) -> Plac
     draft = trace.data["steps"][step - 1]["drafts"][position - 1]
     if draft["coin"] is None:
         raise SpecVizError(
-            "That draft was never looked at, so it was not decided there: select one that was kept or rejected."
+            "No coin was tossed for that draft, so nothing was decided there: select one that was kept or rejected."
         )
     settings = trace.data["settings"]
     title = f"Step {step}, position {position} of the run on screen (temperature {settings['temperature']:g})"
