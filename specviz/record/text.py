@@ -85,7 +85,7 @@ def summary(trace: Trace) -> Iterator[str]:
     """Yield the lines of a run's figures, each with its definition; what was not measured is said to be so."""
     figures = trace.metrics
     yield f"{figures['tokens']} tokens, {figures['target_passes']} target passes, {figures['draft_passes']} draft passes; stopped: {trace.data['stop']}"
-    yield from _rereads(trace)
+    yield from rereads(trace)
     expected = _figure(figures["expected_tokens_per_pass"])
     yield f"tokens per target pass {_figure(figures['tokens_per_pass'])} (theory at this acceptance rate: {expected})"
     yield (
@@ -102,7 +102,7 @@ def summary(trace: Trace) -> Iterator[str]:
 def _speedup(figures: Mapping[str, Any], kind: str) -> str:
     """Return a speedup with its bounds, where there are some."""
     value, low, high = (figures[f"speedup_{kind}{what}"] for what in ("", "_low", "_high"))
-    bounds = "" if low is None else f" ({low:.3f} to {high:.3f})"
+    bounds = "" if low is None else f" ({' to '.join(written(low, high))})"
     return f"{_figure(value, '×')}{bounds}"
 
 
@@ -110,7 +110,7 @@ def _figure(value: float | None, unit: str = "") -> str:
     return "not measured" if value is None else f"{written(value)[0]}{unit}"
 
 
-def _rereads(trace: Trace) -> Iterator[str]:
+def rereads(trace: Trace) -> Iterator[str]:
     """Say which model has no memory that can be cut back, where there is one."""
     weights = trace.data["weights"]
     sides = {} if weights is None else {"target": weights["target"], "draft": weights["draft"]}

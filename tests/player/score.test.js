@@ -73,6 +73,8 @@ test('the speed is told where it is known, and below one as below one', () => {
   assert.equal(speedWords(trace, { ...known, speedup_measured: null }), modelled);
   assert.equal(speedWords(trace, { speedup_measured: null, speedup_modelled: null }), null);
   assert.equal(speedWords(trace, null), null);
+  trace.settings.k = 0;
+  assert.match(speedWords(trace, known), /Nothing was drafted, so what parts it from 1 is the price of recording each step\.$/);
   trace.settings.pair = 'toy';
   assert.equal(speedWords(trace, known), null);
 });

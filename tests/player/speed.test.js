@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { boundsWords, comparedBetween, figureWords, gainWords, roundsWords, speedupOf, stepTimes } from '../../assets/player/run/speed.js';
+import {
+  boundsWords, comparedBetween, figureWords, gainWords, hundredths, roundsWords, speedupOf, stepTimes,
+} from '../../assets/player/run/speed.js';
 import { traceOf } from './traces.js';
 
 const figures = (value, low, high, doubt = null) => ({
@@ -18,6 +20,11 @@ test('bounds decide whether it was faster', () => {
   assert.equal(comparedBetween(of(0.97, 0.9, 1.02)), 'as fast as plain decoding, for all that was measured');
   assert.equal(boundsWords(of(1.25, 1.1, 1.3)), ' (1.10 to 1.30)');
   assert.equal(boundsWords(of(1.25, null, null)), '');
+});
+
+test('no figure below 1 is written as 1.00', () => {
+  assert.deepEqual([0.994, 0.9971, 0.99996, 1, 1.004, 0].map(hundredths), ['0.99', '0.997', '0.99996', '1.00', '1.00', '0.00']);
+  for (let i = 1; i < 2000; i += 1) assert.ok(Number(hundredths(1 - 1 / (3 * i + 1))) < 1);
 });
 
 test('a figure in doubt is no verdict', () => {

@@ -41,7 +41,16 @@ const buttonOf = (className, text, link) => {
   return node;
 };
 
+const awayNode = (text, { url }) => {
+  const node = make('a', 'svl-away', text);
+  node.href = url;
+  node.target = '_blank';
+  node.rel = 'noopener';
+  return node;
+};
+
 const pieceNode = ({ text, bold, slanted, link }) => {
+  if (link?.kind === 'https') return awayNode(text, link);
   if (link) return buttonOf(link.kind === 'show' ? 'svl-word' : 'svl-link', text, link);
   if (bold) return make('b', '', text);
   return slanted ? make('i', '', text) : text;
@@ -67,11 +76,14 @@ const entryNode = ({ number: n, title, answer, tries, asked }) => {
     make('summary', '', n ? make('span', 'svl-number', String(n)) : null, make('span', '', title)),
     ...answer.map((pieces) => paragraph(pieces)),
     triesOf(tries),
-    asked ? make('p', 'svl-asked', `asked at: ${asked}`) : null,
+    asked ? make('p', 'svl-asked', 'asked at: ', ...asked.flatMap((each, i) => (i ? [', ', pieceNode(each)] : [pieceNode(each)]))) : null,
   );
   if (n) node.id = `question-${n}`;
   return node;
 };
+
+const pairsNode = (className, pairs) => make('dl', className,
+  ...pairs.flatMap(({ left, right }) => [make('dt', '', ...left.map(pieceNode)), make('dd', '', ...right.map(pieceNode))]));
 
 const CHAPTERS = {
   lesson: ({ lesson }) => lesson.map(sectionNode),
@@ -91,14 +103,12 @@ const CHAPTERS = {
     make('h3', '', 'Ten sentences'),
     make('ol', 'svl-sentences', ...sentences.map((pieces) => make('li', '', ...pieces.map(pieceNode)))),
     make('h3', '', 'Sentences that are wrong'),
-    make('dl', 'svl-wrong',
-      ...wrong.flatMap(({ left, right }) => [make('dt', '', ...left.map(pieceNode)), make('dd', '', ...right.map(pieceNode))]),
-    ),
+    pairsNode('svl-wrong', wrong),
   ],
-  glossary: ({ glossary }) => [
-    make('dl', 'svl-glossary',
-      ...glossary.flatMap(({ left, right }) => [make('dt', '', ...left.map(pieceNode)), make('dd', '', ...right.map(pieceNode))]),
-    ),
+  glossary: ({ glossary }) => [pairsNode('svl-glossary', glossary)],
+  reading: ({ reading, history }) => [
+    make('h3', '', 'Six papers'), pairsNode('svl-glossary', reading),
+    make('h3', '', 'A history in five lines'), pairsNode('svl-glossary', history),
   ],
 };
 

@@ -47,8 +47,9 @@ export const speedWords = (trace, figures) => {
   if (!figures || trace.settings.pair === 'toy') return null;
   const said = (speedup) => `${figureWords(speedup)}${boundsWords(speedup)}, ${gainWords(speedup)}.`;
   const [measured, modelled] = [speedupOf(figures, 'measured'), speedupOf(figures, 'modelled')];
-  if (measured) return `Measured ${roundsWords(trace)}${trace.machine ? `, on ${trace.machine}` : ''}: ${said(measured)}`;
-  return modelled && `From the pair’s timings: ${said(modelled)}`;
+  const without = trace.settings.k === 0 ? ' Nothing was drafted, so what parts it from 1 is the price of recording each step.' : '';
+  if (measured) return `Measured ${roundsWords(trace)}${trace.machine ? `, on ${trace.machine}` : ''}: ${said(measured)}${without}`;
+  return modelled && `From the pair’s timings: ${said(modelled)}${without}`;
 };
 
 const predictedWords = () => {

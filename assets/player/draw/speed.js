@@ -23,7 +23,7 @@ const passesCard = (f) =>
       : `The formula (1 − α^(K+1)) / (1 − α) gives ${f.expected_tokens_per_pass.toFixed(2)}, were all places alike.`,
   );
 
-const share = (hits, all) => (all === 0 ? '–' : (hits / all).toFixed(2));
+const share = (hits, all) => (all === 0 ? '–' : hundredths(hits / all));
 
 const acceptanceCard = (f) => card('acceptance', f.examined === 0 ? null : share(f.accepted, f.examined),
   `${f.accepted} kept of ${f.examined} looked at: the α of the formula.`,

@@ -2,7 +2,7 @@
 
 import { cellsOf, inOutput, isGreedy } from './cells.js';
 import { milliseconds, sumOf } from './numbers.js';
-import { boundsWords, speedupOf } from './speed.js';
+import { boundsWords, hundredths, speedupOf } from './speed.js';
 
 /** @import { Figures, RaceEvent, Trace } from './types.js' */
 
@@ -77,7 +77,7 @@ export const whyTwoTexts = (trace) => {
 /** @type {(trace: Trace, f: object) => string[]} */
 export const reasonsOfRace = (trace, f) => {
   const tokens = `${f.perPass.toFixed(2)} tokens`;
-  const drafted = f.acceptance === null ? 'Nothing was drafted' : `${f.acceptance.toFixed(2)} of the drafts looked at were kept`;
+  const drafted = f.acceptance === null ? 'Nothing was drafted' : `${hundredths(f.acceptance)} of the drafts looked at were kept`;
   const [step, draft, verify, plain] = [f.step, f.draft, f.verify, f.plainToken].map(milliseconds);
   return [
     `${drafted}, so a target pass gave ${tokens}.`,

@@ -10,13 +10,21 @@ export const speedupOf = (figures, kind) => {
   return value === null ? null : { value, low: low ?? value, high: high ?? value, doubt };
 };
 
+// Two decimals, or as many as show that a figure is below 1.
+/** @type {(x: number) => string} */
+export const hundredths = (x) => {
+  let digits = 2;
+  while (x < 1 && Number(x.toFixed(digits)) >= 1 && digits < 16) digits += 1;
+  return x.toFixed(digits);
+};
+
 // Faster or slower only where the bounds leave no other answer.
 /** @type {(speedup: Speedup) => string} */
 export const comparedBetween = ({ value, low, high }) =>
   (low <= 1 && high >= 1 ? 'as fast as plain decoding, for all that was measured' : comparedWithOne(value));
 
 /** @type {(speedup: Speedup) => string} */
-export const boundsWords = ({ low, high }) => (low < high ? ` (${low.toFixed(2)} to ${high.toFixed(2)})` : '');
+export const boundsWords = ({ low, high }) => (low < high ? ` (${hundredths(low)} to ${hundredths(high)})` : '');
 
 /** @type {(speedup: Speedup) => string} */
 export const figureWords = (speedup) => (speedup.doubt ? `~ ${times(speedup.value)}` : times(speedup.value));

@@ -7,6 +7,7 @@ after one makes it a percentage. Links (`read_link`) light up a part of the page
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
@@ -31,6 +32,7 @@ from specviz.page.link import EXACTNESS_SOURCES
 from specviz.page.settings import one_of
 from specviz.record.html import as_json
 from specviz.record.shape import known
+from specviz.record.text import written
 from specviz.speed import hardware
 
 FOLDER = ASSETS / "learn"
@@ -59,9 +61,11 @@ def figure(text: str) -> str:
 
 
 def _decimals(value: float) -> str:
-    """Write two decimals, more digits below a hundredth, one above ten."""
+    """Write two decimals, more digits below a hundredth and right below 1, one above ten."""
     if value >= 10:
         return f"{value:.1f}"
+    if 0.995 <= value < 1:
+        return written(value)[0]
     return f"{value:.2f}" if value >= 0.01 or value == 0 else f"{value:.1g}"
 
 
@@ -134,7 +138,15 @@ def _calculated(what: str, fields: str = "") -> float:
     return CALCULATED[what](setup_of(dict(parse_qsl(fields))))
 
 
+@lru_cache(maxsize=1)
+def _held_out() -> dict[str, float]:
+    """Return the draft's mean overlap on the held-out prompts, by their kind and over all."""
+    found = json.loads(text_of(ASSETS / "draft" / "held-out.json"))
+    return {kind: each["overlap"] for kind, each in found["kinds"].items()}
+
+
 FORMULAS: Mapping[str, Callable[..., Any]] = {
+    "held_out": lambda kind: f"{_held_out()[kind]:.3f}",
     "bias": lambda fault: check_table(fault_named(fault)).bias,
     "harmless": lambda: sum(fault.exact for fault in FAULTS.values()),
     "kept": lambda agreement: float(
@@ -162,7 +174,7 @@ def read_link(target: str) -> Data:
 
     show:NAME outlines a part of the page. run:NAME@BEAT goes to a beat of a recorded run. set:K=V;K=V sets controls and
     runs nothing. exact:SOURCE/FAULT/TRIALS, or …/NAME@BEAT to stand at a recorded position first, switches the exactness
-    lab. lab:NAME?ID=V opens a lab with fields set, `press` being a button.
+    lab. lab:NAME?ID=V opens a lab with fields set, `press` being a button. https://… leads away.
     """
     kind, _, rest = target.partition(":")
     if kind not in LINKS:
@@ -216,6 +228,7 @@ LINKS: Mapping[str, Callable[[str], Data]] = {
     "set": _set_link,
     "exact": _exact_link,
     "lab": _lab_link,
+    "https": lambda rest: {"url": f"https:{rest}"},
 }
 
 
@@ -293,9 +306,18 @@ def _add(entry: Data, line: str) -> None:
     if line.startswith("-> "):
         entry["tries"].append(_try(line[3:]))
     elif line.startswith("Asked: "):
-        entry["asked"] = line[7:]
+        entry["asked"] = [_thread(name) for name in line[7:].split(", ")]
     else:
         entry["answer"].append(inline(line))
+
+
+def _thread(name: str) -> Data:
+    """Return the link of a GitHub thread from owner/repository#number; GitHub itself leads from an issue's address to a pull request's."""
+    found = re.fullmatch(r"([\w.-]+/[\w.-]+)#(\d+)", name)
+    if not found:
+        raise SpecVizError(f"A question was asked at owner/repository#number, not at {name!r}.")
+    link = {"kind": "https", "url": f"https://github.com/{found[1]}/issues/{found[2]}"}
+    return {"text": f"{found[1]} #{found[2]}", "link": link}
 
 
 def mistakes() -> list[Data]:
@@ -323,6 +345,8 @@ def text() -> Data:
         "questions": questions(),
         "wrong": pairs_of("wrong"),
         "glossary": pairs_of("glossary"),
+        "reading": pairs_of("reading"),
+        "history": pairs_of("history"),
     }
 
 

@@ -164,7 +164,19 @@ def compared(speed: float, low: float, high: float) -> str:
 
 def bounds_in_words(spread: Spread) -> str:
     """Return the bounds of a figure, as they stand behind it."""
-    return f"{spread.low:.2f} to {spread.high:.2f}"
+    return f"{hundredths(spread.low)} to {hundredths(spread.high)}"
+
+
+def hundredths(value: float) -> str:
+    """Return a figure with two decimals, or with as many as show that it is below 1.
+
+    >>> hundredths(0.994), hundredths(0.9971), hundredths(1.0)
+    ('0.99', '0.997', '1.00')
+    """
+    digits = 2
+    while value < 1 and float(f"{value:.{digits}f}") >= 1 and digits < 16:
+        digits += 1
+    return f"{value:.{digits}f}"
 
 
 def acceptance_card(figures: Mapping[str, Any]) -> Card:
@@ -173,7 +185,7 @@ def acceptance_card(figures: Mapping[str, Any]) -> Card:
     notes = [f"{figures['accepted']} kept of {figures['examined']} looked at, in this run."]
     if figures["overlap_mean"] is not None:
         notes.append(f"Mean overlap Σ min(p, q) = {figures['overlap_mean']:.2f}.")
-    return Card("acceptance, α", f"{figures['acceptance_examined']:.2f}", tuple(notes))
+    return Card("acceptance, α", hundredths(figures["acceptance_examined"]), tuple(notes))
 
 
 def timing_cards(timing: Timing | None, k: int) -> list[Card]:

@@ -56,6 +56,7 @@ from specviz.page.updates import (
     written,
 )
 from specviz.record.shape import Step, TraceData, known
+from specviz.record.text import rereads
 
 MADE_BEFORE = "It was made before with these settings, and kept."
 
@@ -177,7 +178,8 @@ class Handlers:
 
     def _summary(self, trace: Trace) -> str:
         figures = trace.metrics
-        return f"{figures['tokens']} tokens in {figures['target_passes']} target passes."
+        said = f"{figures['tokens']} tokens in {figures['target_passes']} target passes."
+        return " ".join([said, *(f"{line[0].upper()}{line[1:]}." for line in rereads(trace))])
 
     def branch(self, request: gr.Request, asked: gr.EventData, kept: Trace | None) -> Iterator[Update]:
         """Compute the run on screen again from one changed random number on, which the player says as for `read_branch`."""
