@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
-from specviz import Sampling, SpecVizError, Trace, autoregress, decode, load_pair, resume
+from specviz import Sampling, SpecVizError, Trace, autoregress, decode, load_pair, resume, start
 from specviz.decoding import run as decoding_module
 from specviz.decoding.plain import start_plain
 from specviz.models.toy import ToyCursor
@@ -274,6 +274,17 @@ def test_a_race_stopped_in_the_plain_loop_keeps_both_and_says_so(page, monkeypat
     assert message["trace"]["baseline"]["tokens"] == len(message["race"]["ms"]) == 5
     assert message["race"]["stopped"] is True
     assert "stopped" in lines(shown)[-1]
+
+
+def test_a_run_that_was_stopped_is_timed_as_far_as_it_came(page):
+    run = start(load_pair("toy"), PROMPT, max_new_tokens=24)
+    next(run)
+    next(run)
+    run.stop()
+    assert list(run) == []
+    timed = told(page.time_plain_loop(VISITOR, run.trace))[-1]["trace"].data
+    assert timed["token_ids"] == run.trace.token_ids and len(timed["steps"]) == 2
+    assert timed["baseline"]["timing"]["rounds"] >= 3
 
 
 def test_a_race_stopped_in_a_later_round_keeps_the_whole_ones(page, monkeypatch):

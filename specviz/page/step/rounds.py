@@ -73,10 +73,17 @@ class Rounds:
 
     def _speculative_loop(self, shown: Trace) -> Iterator[Update]:
         run = self.begin()
-        for step in _now_and_then(self.steps(run)):
+        for step in _now_and_then(self._as_far_as(shown, run)):
             yield self._line("the speculative loop", step["totals"]["tokens"])
         if not self._is_stopped() and run.trace.token_ids != shown.token_ids:
             raise SpecVizError(OTHER_TEXT)
+
+    def _as_far_as(self, shown: Trace, run: Run | LentRun) -> Iterator[Step]:
+        """Pass on a run's steps until it has written as much as the one that is shown, which may have been stopped."""
+        for step in self.steps(run):
+            yield step
+            if step["totals"]["tokens"] >= len(shown.token_ids):
+                run.stop()
 
     def _plain_loop(self) -> Iterator[Update]:
         # A branch's changed number belongs to a step, and the plain loop has other steps.
