@@ -7,7 +7,7 @@
 Measured are, in turn: the pair's costs, a race, and one block of the sweep. What the page states of each is counted, and how
 much of that is false: v below 1, a speedup above its own tokens per pass, or one on the other side of 1 than the same
 measurement on the quiet machine says. What is marked as in doubt states nothing, and is counted as that. Bursts are those of
-`scripts.noise`. A measurement takes about twenty seconds alone and up to a minute beside bursts.
+`scripts.noise`. A measurement takes half a minute alone and up to two beside bursts; what was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ def main() -> int:
     """Measure, or report; return the exit status: 1 where something false was stated."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=("alone", "bursts", "report"))
-    parser.add_argument("file", type=Path, help="every statement, as JSON; what is measured is added to it")
+    parser.add_argument(
+        "file", type=Path, help="every statement, as JSON; what is measured is added to it at once"
+    )
     parser.add_argument("--times", type=int, default=20, help="measurements (20)")
     asked = parser.parse_args()
     kept: dict[str, list[list[Statement]]] = json.loads(asked.file.read_text()) if asked.file.exists() else {}
@@ -124,23 +126,25 @@ def main() -> int:
         return int(any(falsehoods(said, truth) for times in kept.values() for once in times for said in once))
     pair = load_pair(DEFAULT_PAIR)
     if asked.what == "alone":
-        kept["alone"] = _measured(pair, asked.times, "alone")
-    else:
-        with subprocess.Popen([sys.executable, "-m", "scripts.noise", "--seconds", "86400"]) as bursts:
-            try:
-                kept["bursts"] = _measured(pair, asked.times, "beside bursts")
-            finally:
-                bursts.terminate()
-    asked.file.write_text(json.dumps(kept))
+        _measure(pair, asked, kept)
+        return 0
+    with subprocess.Popen([sys.executable, "-m", "scripts.noise", "--seconds", "86400"]) as bursts:
+        try:
+            _measure(pair, asked, kept)
+        finally:
+            bursts.terminate()
     return 0
 
 
-def _measured(pair: Pair, times: int, where: str) -> list[list[Statement]]:
-    begun, done = time.monotonic(), []
-    for number in range(1, times + 1):
+def _measure(pair: Pair, asked: argparse.Namespace, kept: dict[str, list[list[Statement]]]) -> None:
+    """Measure until the file holds as many measurements as were asked for; what was stopped goes on there."""
+    begun, done = time.monotonic(), kept.setdefault(asked.what, [])
+    while len(done) < asked.times:
         done.append(states(pair))
-        print(f"{where}: {number} of {times}, {time.monotonic() - begun:.0f} s", file=sys.stderr)
-    return done
+        asked.file.write_text(json.dumps(kept))
+        print(
+            f"{asked.what}: {len(done)} of {asked.times}, {time.monotonic() - begun:.0f} s", file=sys.stderr
+        )
 
 
 if __name__ == "__main__":
