@@ -125,3 +125,21 @@ def test_an_opened_run_says_what_a_race_would_need(page: Page, tmp_path: Path) -
     unfold_speed(page)
     expect(page.locator(".sv-card").nth(3)).to_contain_text(re.compile("needs its time.*press Race"))
     expect(page.get_by_role("button", name="Watch the race")).to_have_count(0)
+
+
+def test_a_speedup_that_cannot_be_is_in_doubt_wherever_it_stands(page: Page, tmp_path: Path) -> None:
+    trace = fixture_trace(steps=6)
+    tokens = trace["steps"][-1]["totals"]["tokens"]
+    spent = sum(step["ms"]["step"] for step in trace["steps"])
+    written = trace["token_ids"][:tokens]
+    trace["baseline"] = {"tokens": tokens, "ms": 21.09 * spent, "token_ids": written}
+    open_trace(page, trace, tmp_path)
+    unfold_speed(page)
+    measured = page.locator(".sv-card").nth(3)
+    expect(measured.locator(".sv-figure")).to_have_text("~ 21.09×")
+    expect(measured).to_contain_text("in doubt: 21.09× is more than the")
+    expect(measured).not_to_contain_text("faster")
+    page.locator(".sv-where").click()
+    press(page, "End")
+    expect(page.locator(".sv-endcard")).to_contain_text("in doubt")
+    expect(page.locator(".sv-endcard")).not_to_contain_text("faster")
