@@ -77,7 +77,7 @@ def test_all_fifty_questions_have_an_answer_and_an_experiment_and_nearly_all_a_t
 ):
     questions = [question for group in text()["questions"] for question in group["questions"]]
     assert [question["number"] for question in questions] == list(range(1, 51))
-    assert [question["number"] for question in questions if not question.get("asked")] == [29]
+    assert [question["number"] for question in questions if not question.get("asked")] == [12, 21, 29]
     for question in questions:
         assert question["tries"], question["title"]
         for thread in question.get("asked", []):

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from specviz import theory
-from specviz.exactness.faults import FAULTS
-from specviz.exactness.one_step import check_table
 from specviz.page.controls import NAMES
 from specviz.page.gallery import open_recorded
 from specviz.page.learn import text as learn_text
@@ -82,8 +80,6 @@ def a_residual_that_is_never_zero_gives_mass_to_what_is_owed_nothing(shown: Show
 @says("exact:screen/exact-match/100000/opening@2.threshold.3")
 def equal_draws_are_rarer_than_the_overlap(shown: Shown) -> None:
     is_exact(shown)
-    for fault in ("exact-match",):
-        assert check_table(FAULTS[fault]).bias < 1e-9
     draft = open_recorded("opening").data["steps"][1]["drafts"][2]
     row = draft["row"]
     equal = sum(p * q for p, q in zip(row["p"], row["q"], strict=True)) + row["p_rest"] * row["q_rest"]
@@ -289,24 +285,58 @@ def test_an_experiment_shows_what_its_answer_says(link: str) -> None:
 
 # --- figures that are filled in carry the condition under which their sentence is true ---------------------------------
 
+# figure of a recorded run, of the draft, or of its log -> whether the sentences that it stands in are true of it
 CONDITIONS: dict[str, Callable[[], bool]] = {
-    "a guess of one's own model can be rejected": lambda: metrics("self")["overlap_mean"] < 1,
-    "noise keeps hardly a guess": lambda: metrics("noise")["acceptance_examined"] < 0.1,
-    "code and letters overlap more than stories and questions": lambda: (
-        min(figure("held_out code"), figure("held_out letter")) > max(figure("held_out story"), figure("held_out question"))
-    ),
-    "with some 60 guesses alpha is known to about 0.12": lambda: (
-        40 < metrics("opening")["examined"] < 80
-        and 1.96 * (0.25 / metrics("opening")["examined"]) ** 0.5 == pytest.approx(0.12, abs=0.02)
-    ),
-    "colder overlaps more, up to 1": lambda: metrics("hot")["overlap_mean"] < metrics("warm")["overlap_mean"],
-    "lookup keeps most of its guesses": lambda: metrics("lookup")["acceptance_examined"] > 0.5,
-    "the draft lacks tokens": lambda: int(learn_text.figure("draft.vocabulary").replace(",", "")) < 49_152,
-    "extra rows are nearly free where it was recorded": lambda: 1 <= figure("opening.v") < 1.3,
-    "a mistake may look like an improvement": lambda: figure("bias lenience-0.5") > 0.05,
+    "self.overlap_mean": lambda: 0.9 < metrics("self")["overlap_mean"] < 1,  # a guess could have been rejected
+    "self.accepted": lambda: metrics("self")["accepted"] > 0.9 * metrics("self")["examined"],
+    "self.examined": lambda: metrics("self")["examined"] > 20,
+    "self.acceptance_examined": lambda: figure("self.acceptance_examined") > 0.9,  # near 1, a free test of an engine
+    "self.acceptance_examined|%": lambda: metrics("self")["speedup_measured"] < 1,  # kept, and slower
+    "self.speedup_measured": lambda: metrics("self")["speedup_measured"] < 1,
+    "noise.accepted": lambda: metrics("noise")["accepted"] < 0.1 * metrics("noise")["examined"],
+    "noise.examined": lambda: metrics("noise")["examined"] > 20,
+    "draft.vocabulary": lambda: int(learn_text.figure("draft.vocabulary").replace(",", "")) < 49_152,
+    "opening.rows": lambda: figure("opening.rows") == 5,
+    "opening.v": lambda: 1 <= figure("opening.v") < 1.3,  # cheap, and it has limits
+    "lookup.acceptance_examined|%": lambda: metrics("lookup")["acceptance_examined"] > 0.5,
+    "cold.overlap_mean": lambda: metrics("cold")["overlap_mean"] > metrics("warm")["overlap_mean"],  # colder is larger
+    "warm.overlap_mean": lambda: metrics("warm")["overlap_mean"] > metrics("hot")["overlap_mean"],  # a draft that lacks tokens
+    "hot.overlap_mean": lambda: metrics("hot")["overlap_mean"] < metrics("cold")["overlap_mean"],
+    "hot.unknown": lambda: figure("hot.unknown") > 0.25 * figure("hot.tokens"),
+    "hot.tokens": lambda: figure("hot.tokens") > 20,
+    "held_out code": lambda: figure("held_out code") > figure("held_out story"),  # code can be guessed
+    "held_out letter": lambda: figure("held_out letter") > figure("held_out question"),
+    "held_out story": lambda: figure("held_out story") < figure("held_out all"),
+    "held_out question": lambda: figure("held_out question") < figure("held_out all"),
+    "held_out all": lambda: 0.3 < figure("held_out all") < 0.7,
+    "learned 0.95": lambda: figure("learned 0.95") < figure("learned 2.2"),
+    "learned 2.2": lambda: figure("learned 2.2") < figure("learned 3.2"),
+    "learned 3.2": lambda: figure("learned 3.2") > 0.4,
+    "learned-train 3.2": lambda: figure("learned-train 3.2") > figure("learned 3.2") + 0.05,  # too little text
 }  # fmt: skip
+FORMULAS = (
+    "calculator",
+    "tokens",
+    "drafted",
+    "passes",
+    "speedup",
+    "operations",
+    "bias",
+)  # theirs are exact, and tested
 
 
-@pytest.mark.parametrize("sentence", CONDITIONS)
-def test_a_figure_fits_its_sentence(sentence: str) -> None:
-    assert CONDITIONS[sentence]()
+def test_every_figure_that_is_filled_in_has_its_condition() -> None:
+    text = (LEARN / "questions.md").read_text(encoding="utf-8")
+    filled = {name for name in re.findall(r"\{([^}]+)\}", text) if name.split()[0] not in FORMULAS}
+    assert filled == set(CONDITIONS)
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_figure_fits_its_sentence(name: str) -> None:
+    assert CONDITIONS[name]()
+
+
+def test_some_sixty_guesses_know_alpha_to_about_an_eighth() -> None:
+    examined = metrics("opening")["examined"]
+    assert 40 < examined < 80
+    assert 1.96 * (0.25 / examined) ** 0.5 == pytest.approx(0.12, abs=0.02)

@@ -145,7 +145,15 @@ def _held_out() -> dict[str, float]:
     return {kind: each["overlap"] for kind, each in found["kinds"].items()}
 
 
+def _learned(millions: str, field: str) -> str:
+    """Return what the draft's log says of its overlap at its last evaluation within so many million tokens of training."""
+    log = [json.loads(line) for line in text_of(ASSETS / "draft" / "log.jsonl").splitlines()]
+    return f"{[each[field] for each in log if each['tokens'] <= float(millions) * 1e6][-1]:.3f}"
+
+
 FORMULAS: Mapping[str, Callable[..., Any]] = {
+    "learned": lambda millions: _learned(millions, "overlap_0.8"),
+    "learned-train": lambda millions: _learned(millions, "train_overlap"),
     "held_out": lambda kind: f"{_held_out()[kind]:.3f}",
     "bias": lambda fault: check_table(fault_named(fault)).bias,
     "harmless": lambda: sum(fault.exact for fault in FAULTS.values()),
