@@ -153,7 +153,7 @@ PLANS = (
     Plan(
         "self",
         "The target drafts for itself",
-        "One model on both sides: p and q differ by rounding alone, every draft is kept. Is that faster? Look at the step's clock.",
+        "One model on both sides: p and q differ by rounding alone, nearly every draft is kept. Is that faster? Look at the step's clock.",
         SEA,
         draft="self",
         tokens=40,

@@ -82,9 +82,9 @@ def doubt_of_measured(data: TraceData, measured: float, tokens_per_pass: float) 
     A step costs at least what the plain loop's pass does, so no speedup is above the tokens that a target pass gave.
     """
     timing = race_timing(data)
-    bounds = (
-        Spread(measured, timing["low"], timing["high"]) if timing else Spread(measured, measured, measured)
-    )
+    bounds = Spread(measured, measured, measured)
+    if timing and timing["low"] <= measured <= timing["high"]:  # else the two are not of one race
+        bounds = Spread(measured, timing["low"], timing["high"])
     if why := above_tokens_per_pass(bounds, tokens_per_pass):
         return why
     if why := doubt_of_steps(data["steps"]):

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from specviz import Trace
 from tests.browser.helpers import cell, go_to_step, open_trace, press, run, unfold_speed
 from tests.browser.traces import HOSTILE, WORDS, fixture_trace
+from tests.unit.test_doubts import costs, with_race
 
 CONTRAST = """(selectors) => {
   const channels = (text) => text.match(/[0-9.]+/g).map(Number);
@@ -174,8 +176,9 @@ def test_an_accepted_end_token_has_no_final_draw_and_is_not_in_the_text(page: Pa
 
 def test_a_speedup_below_one_is_shown_as_below_one(page: Page, tmp_path: Path) -> None:
     trace = fixture_trace(steps=6)
-    trace["costs"] = {"target_ms": [10.0 + rows for rows in range(17)], "draft_ms": 12.0, "rest_ms": 2.0}
-    trace["baseline"] = {"tokens": 20, "ms": 200.0, "token_ids": [0] * 20}
+    trace["costs"] = costs([10.0 + rows for rows in range(17)], draft=12.0, rest=2.0)
+    modelled = Trace(trace).metrics["speedup_modelled"]
+    trace = with_race(trace, modelled)
     open_trace(page, trace, tmp_path)
     unfold_speed(page)
     for number in (2, 3):

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.helpers import beat, cell, go_to_step, open_trace, press, unfold_speed
 from tests.browser.traces import fixture_trace
+from tests.unit.test_doubts import costs
 
 
 def rejecting_step(trace: dict[str, Any], at_least: int = 2) -> tuple[int, int]:
@@ -71,17 +72,21 @@ def test_a_later_beat_is_absent(page: Page, trace: dict[str, Any]) -> None:
         press(page, "ArrowRight")
 
 
-def test_a_discarded_draft_shows_its_p_until_the_verdict(page: Page, trace: dict[str, Any]) -> None:
+def test_a_discarded_draft_keeps_its_p_and_says_that_it_is_not_used(
+    page: Page, trace: dict[str, Any]
+) -> None:
     number, position = rejecting_step(trace)
     go_to_step(page, number)
     after = page.locator(f'.sv-open .sv-cell[data-position="{position + 1}"]')
     expect(after).to_have_attribute("data-state", "discarded")
-    expect(after.locator(".sv-p")).to_have_count(0)
+    expect(after.locator(".sv-p")).to_have_count(1)
+    expect(after).to_contain_text("not used")
     slow(page)
     press(page, *["ArrowLeft"] * 3)
     expect(page.locator(".sv-where")).to_contain_text(f"threshold {position}")
     expect(after).to_have_attribute("data-state", "verified")
     expect(after.locator(".sv-p")).to_have_count(1)
+    expect(after).not_to_contain_text("not used")
     assert "rejected" not in (page.locator(".sv-open").inner_html())
 
 
@@ -266,21 +271,24 @@ def test_the_steps_clock_names_where_the_plain_loop_comes_from(page: Page, tmp_p
     clock = page.locator(".sv-clock")
     tokens = trace["steps"][-1]["totals"]["tokens"] - trace["steps"][1]["totals"]["tokens"]
     passes = f"{tokens} pass{'es' if tokens > 1 else ''}"
-    costs = {"target_ms": [30.0] * 17, "draft_ms": 2.0, "rest_ms": 1.0}
+    timed = costs([30.0] * 17)
+    once = {"tokens": 10, "ms": 400.0, "token_ids": [0] * 10}
+    raced = {**once, "timing": {"rounds": 3, "low": 0.1, "high": 2.0, "waited": 0.0, "disturbed": None}}
     for name, costs_then, baseline, words in [
         ("none", None, None, "not measured yet"),
-        ("costs", costs, None, f"{passes}: {30 * tokens} ms, from the pair's timings"),
-        (
-            "base",
-            costs,
-            {"tokens": 10, "ms": 400.0, "token_ids": [0] * 10},
-            f"{passes}: {40 * tokens} ms, measured",
-        ),
+        ("costs", timed, None, f"{passes}: {30 * tokens} ms, both from the pair's timings"),
+        ("once", None, once, "in doubt, so not compared"),
+        ("base", None, raced, f"{passes}: {40 * tokens} ms, both measured in turns"),
     ]:
         open_trace(page, {**trace, "costs": costs_then, "baseline": baseline, "run_id": name}, tmp_path)
         expect(page.locator(".sv-grid")).to_have_attribute("data-run", name)
         press(page, "End")
-        expect(clock).to_contain_text("61 ms: draft 9 ms, one pass 49 ms, rest 3 ms")
+        own = (
+            "39 ms: draft 8 ms, one pass 30 ms, rest 1 ms"
+            if name == "costs"
+            else "61 ms: draft 9 ms, one pass 49 ms, rest 3 ms"
+        )
+        expect(clock).to_contain_text(own)
         expect(clock).to_contain_text(words)
     press(page, "Home", "ArrowRight")
     expect(clock).to_contain_text("draft 9 ms")

@@ -238,12 +238,12 @@ def three_figures_that_are_easily_mixed_up_differ(shown: Shown) -> None:
     assert drafted < examined < 1 < speedup < tokens
 
 
-@says("lab:speed?if-alpha=0.2&if-c=0.07&if-k=4")
+@says("lab:speed?if-alpha=0.2&if-c=0.09&if-k=4")
 def too_few_are_kept(shown: Shown) -> None:
     """Whatever run is on screen, one without costs too; and from some acceptance on it pays."""
     alpha, c, k = (float(shown["fields"][name]) for name in ("if-alpha", "if-c", "if-k"))
     own, verify, rest = costs_of_the_opening()
-    assert c == pytest.approx(own, abs=0.005)
+    assert c == pytest.approx(own, abs=0.006)
     for v, o in ((verify[int(k)], rest), (1.0, 0.0)):
         assert theory.speedup(alpha, int(k), c, v, o) < 1
         least = theory.break_even(int(k), c, v, o)
@@ -283,7 +283,8 @@ def the_target_drafts_for_itself(shown: Shown) -> None:
     trace = shown["trace"]
     metrics, costs = trace.metrics, trace.data["costs"]
     assert metrics["acceptance_examined"] > 0.95 < metrics["overlap_mean"] < 1
-    assert metrics["speedup_measured"] < 1 and metrics["tokens_per_pass"] > 4.5
+    assert metrics["speedup_measured"] < 1 and metrics["tokens_per_pass"] > 4
+    assert metrics["speedup_measured_doubt"] is None
     assert costs["draft_ms"] == pytest.approx(costs["target_ms"][0], rel=0.1)
 
 
@@ -292,10 +293,10 @@ def above_temperature_1_the_draft_can_not_say_much_of_what_comes_out(shown: Show
     hot, warm = shown["trace"], open_recorded("warm")
     assert hot.data["settings"]["temperature"] == 1.5 and warm.data["settings"]["temperature"] == 0.7
     assert hot.data["prompt"] == warm.data["prompt"]
-    assert figure("hot.overlap_mean") < figure("warm.overlap_mean") - 0.1
+    assert figure("hot.overlap_mean") < figure("warm.overlap_mean") - 0.05
     share_hot, share_warm = (figure(f"{name}.unknown") / figure(f"{name}.tokens") for name in ("hot", "warm"))
     assert share_hot > 0.4 and share_hot > 4 * share_warm
-    assert hot.metrics["speedup_measured"] < 1
+    assert hot.metrics["speedup_measured"] < 1 and hot.metrics["speedup_measured_doubt"] is None
 
 
 def test_flat_laws_alone_do_not_overlap_less() -> None:

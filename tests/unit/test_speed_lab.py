@@ -350,6 +350,9 @@ def test_costs_in_doubt_give_no_best_k_and_no_break_even(shelf, recorded):
     (said,) = json.loads(value(update, "verdict"))["lines"]
     assert "in doubt" in said and "K = 4 gives" not in said
     assert not any(trace.marker.symbol == "star" for trace in value(update, "speedup").data)
+    own = value(update, "c")
+    *_, moved = SpeedLab(shelf).moved(recorded, 0.8, own + 0.1, 4)  # a c of one's own is nobody's measurement
+    assert "K = 4 gives" in json.loads(moved)["lines"][0] and "v = 1, o = 0" in moved
 
 
 def test_a_measured_speedup_in_doubt_is_no_verdict(shelf, recorded):

@@ -182,11 +182,12 @@ class SpeedLab:
         sure = timing if timing and not timing.doubt else None
         verify, rest = (sure.verify, sure.rest) if sure else (None, 0.0)
         v = verify[k] if verify else 1.0
-        lines = verdict(alpha, c, k, sure) if sure or not timing else [DISTURBED]
+        is_theirs = timing is not None and timing is not sure and c == round(min(1.0, timing.c), 2)
+        lines = [DISTURBED] if is_theirs else verdict(alpha, c, k, sure)
         return (
             tokens_figure(alpha, k, self._ran(trace, figures, "tokens_per_pass", "this run")),
             speedup_figure(
-                alpha, c, verify, rest, k, self._ran(trace, figures, "speedup_measured"), timing is not sure
+                alpha, c, verify, rest, k, self._ran(trace, figures, "speedup_measured"), is_theirs
             ),
             map_figure(k, v, rest, (alpha, c), own),
             messages.panel(lines=lines),
