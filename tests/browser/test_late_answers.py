@@ -242,7 +242,13 @@ TOY = {
     "max_new_tokens": "64", "seed": "8", "chat": "as the model expects",
 }  # fmt: skip
 LINKED = TOY | {"prompt": "7 7", "k": "7", "temperature": "0.3", "draft": "lookup", "max_new_tokens": "12"}
-SLIDERS = {"if-alpha": "0.63", "if-c": "0.07", "if-k": "4"}
+OPENING = gallery.open_recorded("opening")
+TIMED = OPENING.data["costs"]
+SLIDERS = {
+    "if-alpha": f"{OPENING.metrics['acceptance_examined']:.2f}",
+    "if-c": f"{TIMED['draft_ms'] / TIMED['target_ms'][0]:.2f}",
+    "if-k": str(OPENING.data["settings"]["k"]),
+}
 ON_LEARN = "The same prompt with another seed"
 LATE = (
     Late("Handlers.follow_link.<locals>.restore", LINKED | {"draft": "prompt lookup"}, ("seed", "temperature"), lambda page: None),
@@ -333,7 +339,7 @@ def test_of_two_questions_the_later_one_stands_whichever_answer_comes_first(
     answers.let_go(*order)
     opened(lesson, "hardware", "#hw-source", "Balance")  # a later answer, which comes after both
     tab(lesson, "step")
-    STEP["seed"].holds(lesson, "8")
+    STEP["seed"].holds(lesson, str(gallery.open_recorded("hot").data["settings"]["seed"]))
     STEP["temperature"].holds(lesson, "1.5")
     STEP["k"].holds(lesson, "4")
 
