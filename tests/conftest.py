@@ -9,7 +9,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ import torch
 from specviz import Pair, load_pair
 from specviz.errors import SpecVizError
 from specviz.models.loaded import LoadedModel, wrap
+from specviz.speed import contest, costs
 from tests.exact.tally import (  # noqa: F401  hooks of the whole run
     pytest_sessionfinish,
     pytest_terminal_summary,
@@ -91,3 +92,12 @@ def default_pair() -> Pair:
         return load_pair("smollm2-135m", "lookup", device="cpu", dtype="float32")
     except SpecVizError as error:
         pytest.fail(f"the default target is needed (make fetch): {error}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def measures_quickly() -> Iterator[None]:
+    """Let measurements end with the fewest rounds: a test asks what becomes of them, not how well they are known."""
+    kept = contest.BUDGET_S, costs.BUDGET_S
+    contest.BUDGET_S, costs.BUDGET_S = 0.5, 0.5
+    yield
+    contest.BUDGET_S, costs.BUDGET_S = kept

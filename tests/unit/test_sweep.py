@@ -62,7 +62,7 @@ def test_a_sweep_that_is_stopped_keeps_what_had_enough_rounds():
         asked += 1
         return asked < 60 * (whole + FEWEST - 1)
 
-    measured = cells_of(sweep.sweep(load_pair("toy"), TASK, may_go_on, ORDER * 9))
+    measured = cells_of(sweep.sweep(load_pair("toy"), TASK, may_go_on, ORDER * 3))
     assert all(cell.tokens == 16 for cell in measured.values())
     assert list(sweep.sweep(load_pair("toy"), TASK, lambda: False, ORDER)) == []
     answers = iter([True] * 30 + [False] * 1000)
