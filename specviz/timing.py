@@ -52,11 +52,11 @@ def spread_of(values: Sequence[float]) -> Spread:
 def quotient(above: Spread, below: Spread) -> Spread:
     """Return the spread of a quotient of two figures whose errors have nothing to do with each other.
 
-    Relative half-widths add as squares do (first order). `below` has a median above 0.
+    Relative half-widths add as squares do (first order); no bound is below 0. `below` has a median above 0.
     """
     value = above.median / below.median
     half = math.hypot(_half(above), _half(below))
-    return Spread(value, value * (1 - half), value * (1 + half))
+    return Spread(value, value * max(0.0, 1 - half), value * (1 + half))
 
 
 def total(parts: Sequence[tuple[float, Spread]]) -> Spread:

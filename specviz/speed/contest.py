@@ -18,7 +18,7 @@ from specviz.decoding.run import begin
 from specviz.models.pairs import Pair
 from specviz.record.shape import RaceTiming, Step, StepMs, TraceData
 from specviz.record.trace import Trace
-from specviz.speed.cores import Cores, Lap
+from specviz.speed.cores import Cores, Lap, share_waited
 from specviz.timing import Spread, spread_of
 
 FEWEST, MOST = 3, 9  # rounds
@@ -147,7 +147,7 @@ class Contest:
         """Return what a trace keeps of the race with K drafts, of one round or more."""
         lanes = (self.plain, self.speculative[k])
         laps = [lap for lane in lanes for each in lane.rounds for _, lap in each]
-        waited = sum(lap.waited_ms for lap in laps) / max(1e-9, sum(lap.ms for lap in laps))
+        waited = share_waited(laps)
         ratio = self.ratio(k) if self._is_steady() else Spread(0.0, 0.0, 0.0)
         return {
             "rounds": self.rounds,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,12 @@ class Lap(NamedTuple):
     def is_quiet(self) -> bool:
         """Whether nothing kept the computing from the cores but what a quiet machine has too."""
         return self.waited_ms <= USUAL_MS + USUAL_SHARE * self.ms
+
+
+def share_waited(laps: Sequence[Lap]) -> float:
+    """Return which share of some laps, from 0 to 1, the computing waited; threads that wait at once count as one at most."""
+    whole_ms = sum(lap.ms for lap in laps)
+    return min(1.0, sum(lap.waited_ms for lap in laps) / whole_ms) if whole_ms else 0.0
 
 
 class Cores:

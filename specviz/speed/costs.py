@@ -12,7 +12,7 @@ from specviz.decoding.run import Run, start
 from specviz.models.loaded import LoadedModel
 from specviz.models.pairs import Pair
 from specviz.record.shape import Costs, CostsTiming
-from specviz.speed.cores import Cores, Lap
+from specviz.speed.cores import Cores, Lap, share_waited
 from specviz.timing import Spread, spread_of, total
 
 CONTEXT = 64
@@ -20,7 +20,7 @@ BUDGET_S = 6.0
 FEWEST, MOST = (
     3,
     24,
-)  # rounds; the budget decides between them, and the quiet timings that there must be of every figure
+)  # rounds, between which the budget decides; of every figure there must be FEWEST quiet timings
 STEPS = 2  # of a run, in every round
 
 Timings = list[tuple[float, Lap]]
@@ -131,7 +131,7 @@ def _costs(passes: Sequence[Timings], drafts: Timings, rests: Timings, rounds: i
     """Return medians and bounds of the quiet timings, of all of them where a figure has too few quiet ones."""
     every = [*passes, drafts, rests]
     laps = [lap for timings in every for _, lap in timings]
-    waited = sum(lap.waited_ms for lap in laps) / sum(lap.ms for lap in laps)
+    waited = share_waited(laps)
     few = any(len(_quiet(timings)) < FEWEST for timings in every if timings)
     *spreads, draft, rest = (_spread(timings) for timings in every)
     timing: CostsTiming = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specviz.speed import cores
-from specviz.speed.cores import Cores, Lap
+from specviz.speed.cores import Cores, Lap, share_waited
 
 
 class Machine:
@@ -74,6 +74,12 @@ def test_a_quiet_machine_waits_a_little_too():
 
 def test_this_machines_own_threads_are_read():
     watch = Cores()
-    while watch.lap().ms < 1:
-        pass
-    assert watch.lap().waited_ms >= 0
+    sum(range(300_000))
+    lap = watch.lap()
+    assert lap.ms > 0 and lap.waited_ms >= 0
+
+
+def test_no_more_than_all_of_the_time_is_waited():
+    assert share_waited([Lap(10.0, 1.0), Lap(30.0, 9.0)]) == 0.25
+    assert share_waited([Lap(10.0, 19.0)]) == 1.0  # two threads at once
+    assert share_waited([]) == 0.0

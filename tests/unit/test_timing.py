@@ -16,6 +16,7 @@ def test_a_few_timings_are_bounded_by_all_of_them_and_many_by_their_middle():
 def test_independent_errors_add_as_squares_do():
     one, other = Spread(10.0, 9.7, 10.3), Spread(5.0, 4.8, 5.2)  # 3 % and 4 % either way
     assert quotient(one, other) == pytest.approx((2.0, 1.9, 2.1))  # 5 %
+    assert quotient(Spread(1.0, 0.1, 4.0), one).low == 0  # no speedup is below 0, however wide
     assert total([(1, one), (2, Spread(5.0, 4.8, 5.2))]) == pytest.approx((20.0, 19.5, 20.5))
     assert total([(1, Spread(1.0, 1.0, 1.6)), (1, Spread(1.0, 0.2, 1.8))]) == pytest.approx((2.0, 1.2, 3.0))
 
